@@ -55,24 +55,25 @@ print(Path("log.csv").read_text()[:132])
 # probability > 0.999 (exchangeable prior).
 #
 #                                              prob.
-#                              95 %   can         of                raw
-#         adjusted       confidence   be       being     raw      minus
-#  arm        mean         interval   best      best    mean   adjusted   rewards
+#                                     can         of                raw
+#         adjusted    95 % interval   be       being     raw      minus
+#  arm        mean      of the mean   best      best    mean   adjusted   rewards
 #  ──────────────────────────────────────────────────────────────────────────────
 #  2.90      21.45   21.12 to 21.79   yes    > 0.999   18.35      -3.10       717
 #  free      20.19   19.86 to 20.53   no     < 0.001   23.24      +3.05       719
 #  4.90       19.4     18.8 to 19.9   no     < 0.001    19.5       +0.1       244
 #
-# Warning: The arms' shares of the traffic changed between environments (p < 1e-6).
-# Adjusted means account for changed shares; raw means do not. If an adaptive policy changed the
-# shares, use adaptive=True (--adaptive). If they should have been fixed, find out why
-# they changed.
+# Warning: The arms' shares of the observations differ between environments (p <
+# 1e-6).
+# Adjusted means account for different shares; raw means do not. If arms were assigned
+# in fixed shares, find out why these changed; if by an adaptive policy (a bandit),
+# use --adaptive.
 # 1,680 rewards of 3 arms in 28 environments.
 # Tests of the scale (whether shifts add or multiply) reject neither differences nor
 # ratios; arms are compared by differences. The verdict and the intervals of
 # comparisons are also valid if arms are compared by ratios.
-# free has the best raw mean. 2.90 has the best period-weighted mean (average over
-# environments, weighted by traffic).
+# free has the best raw mean. 2.90 has the best period-weighted mean (an average of
+# its means in the environments, each weighted by all rewards there).
 # ```
 #
 # The first line is the answer: 2.90 is best, and each of the others is excluded (*can be best*: no). "On average over environments like these" means

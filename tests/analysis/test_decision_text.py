@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -135,7 +136,17 @@ def test_a_decision(doubt, said):
 
 
 def test_leads():
-    assert words.short_lead_text(PLAIN, "minimize", "B", -1.8, (-3.1, -0.6)) == "1.8 below B (-3.1 to -0.6)"
+    assert (
+        words.short_lead_text(PLAIN, "minimize", "B", -1.8, (-3.1, -0.6)) == "1.8 below B (0.6 to 3.1 below)"
+    )
+    for bounds, ends in (
+        ((-3.1, 0.6), "3.1 below to 0.6 above"),
+        ((0.6, 3.1), "0.6 to 3.1 above"),
+        ((-math.inf, -0.6), "0.6 or more below"),
+        ((-math.inf, 0.6), "+0.6 or less"),
+        ((-0.6, math.inf), "-0.6 or more"),
+    ):
+        assert words.short_lead_text(PLAIN, "minimize", "B", -1.8, bounds) == f"1.8 below B ({ends})"
     rival = words.runner_up_text("A")
     said = words.unbounded_lead_text(rival, "all rewards of A are 0", "95 % interval", "+5 % or more", True)
     assert said == (
@@ -148,9 +159,12 @@ def test_leads():
 
 
 def test_raw_means():
-    period = "the best period-weighted mean (average over environments, weighted by traffic)."
+    period = (
+        "the best period-weighted mean (an average of its means in the environments, each weighted by all "
+        "rewards there)."
+    )
     assert words.raw_mean_text("A", "B", "A") == f"A has the best raw mean and {period}"
-    assert words.raw_mean_text("B", "B", "B") == f"B also has the best raw mean and {period}"
+    assert words.raw_mean_text("B", "B", "B") == "B also has the best raw mean."
     assert words.raw_mean_text("A", "B", "C") == f"A has the best raw mean. C has {period}"
     assert words.raw_mean_comparison("A", None) == "A has the best raw mean."
     assert words.raw_mean_comparison("A", "A") == "A also has the best raw mean."

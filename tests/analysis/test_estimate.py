@@ -369,7 +369,7 @@ def test_verdict_in_the_other_direction():
     found = fit(LOG, **COLUMNS, direction="minimize", confidence=0.9)
     assert found.best == "A"
     assert found.verdict.startswith(
-        "A is best on average over these 3 environments (90 % confidence): 0.99 below B, the runner-up (90 % confidence interval: -"
+        "A is best on average over these 3 environments (90 % confidence): 0.99 below B, the runner-up (90 % confidence interval: 0.80 to 1.19 below; "
     )
     assert found.p_best["A"] > 0.99
 

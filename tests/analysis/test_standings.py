@@ -12,6 +12,7 @@ import tideproof as tp
 from tideproof.analysis import Fit
 from tideproof.analysis.words.analysis_report import describe_fit
 from tideproof.errors import InputError
+from tideproof.report.report_tables import arm_columns
 from tideproof.stats.pairs.between_environment_pairs import environments_needed
 
 
@@ -46,10 +47,35 @@ def test_an_arm_whose_lead_varies_wins_in_these_environments_only():
     assert set(fit.candidates) == {"A", "B"}
     assert fit.verdict.startswith("B is best on average over these 14 environments (95 % confidence): ")
     said = re.search(
-        r"; on average over environments like these, A cannot be excluded yet; (\d+) more environments? may decide that",
+        r"\)\. On average over other, similar environments, A cannot be excluded yet; (\d+) more environments? "
+        r"may be enough to exclude it \(rough estimate\)$",
         fit.verdict,
     )
     assert int(said[1]) == fit.environments_to_come
+
+
+def test_columns_name_their_scope_where_the_verdict_has_another():
+    others, these = (
+        {
+            column.header
+            for column in arm_columns(describe_fit(Fit.from_arrays(*UNSURE, prior="flat", about=about)))
+        }
+        for about in ("similar", "these")
+    )
+    assert others - these == {"can be best in similar environments"}
+    assert these - others == {"can be best", "probability of being best"}
+
+
+def test_no_probability_above_the_confidence_level_stands_beside_other_candidates():
+    arm, day, reward = log(lead=0.0)
+    shown = {True: 0, False: 0}
+    for lead in np.linspace(0.0, 0.5, 50):
+        fit = Fit.from_arrays(arm, day, reward + lead * (arm == "B"), prior="flat", about="these")
+        if fit.decision.doubt == "several candidates":
+            less = fit.p_best[fit.best] < fit.confidence
+            assert ("best with probability" in fit.verdict) == less
+            shown[less] += 1
+    assert min(shown.values()) > 0
 
 
 def test_if_differences_vary_there_is_no_winner_unless_these_environments_were_asked_for():

@@ -26,7 +26,7 @@ def test_rewards_that_are_repeated_have_as_many_times_the_variance(each):
     assert fit.decision.standing == "winner_on_these"
     assert unit_notes(fit) == [
         "Rewards of the same unit may depend on each other (200 units): the variance of the difference between "
-        f"A and B is {each} times that of independent rewards."
+        f"A and B is {each} times that of independent rewards, which its interval allows for."
     ]
 
 

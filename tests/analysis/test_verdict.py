@@ -36,7 +36,7 @@ def test_a_winner_has_its_interval_and_its_lift():
 def test_below_is_said_where_less_is_better():
     gap, low, high = limits(C, A, 0.95)
     said = means(direction="minimize").verdict
-    interval = f"95 % confidence interval: {low:+.1f} to {high:+.1f}"
+    interval = f"95 % confidence interval: {-low:.1f} below to {high:.1f} above"
     assert said.startswith(f"C leads: {-gap:.2f} below A, the runner-up ({interval}; change ")
     assert said.endswith("but A cannot be excluded (95 % confidence)")
 
@@ -60,7 +60,9 @@ def test_lifts_of_rates_are_in_percent():
     found = fit.contrast("B", "A")
     assert found.estimate == pytest.approx(0.5)
     interval = f"95 % confidence interval: {100 * found.low:+.0f} % to {100 * found.high:+.0f} %"
-    expected = f"B is best in this log (95 % confidence): +50 % over A, the runner-up ({interval})"
+    expected = (
+        f"B is best in this log (95 % confidence): +50 % over A, the runner-up ({interval}; relative lift)"
+    )
     assert fit.verdict.startswith(expected)
     odds = clicks((100, 900), (150, 850), scale="odds")
     assert odds.verdict.startswith(

@@ -100,7 +100,7 @@ def test_the_verdict_comes_first(log):
     table = next(i for i, line in enumerate(lines) if line.startswith(" arm "))
     assert [line.split()[0] for line in lines[table + 2 : table + 5]] == ["B", "A", "C"]
     assert "A has the best raw mean. B has the best period-weighted mean" in result.stdout
-    assert "shares of the traffic changed between environments" in re.sub(r"\s+", " ", result.stdout)
+    assert "shares of the observations differ between environments" in re.sub(r"\s+", " ", result.stdout)
     assert "guessed" not in result.stderr
 
 
@@ -424,7 +424,7 @@ def test_warnings_say_what_fails():
     noise = random.normal(size=arm.size)
     broken = noise + 3.0 * (arm == "B") * (environment % 2)
     assert any(
-        "Environments do not shift the rewards of all arms by the same amount" in text
+        "Differences between arms vary from environment to environment more than" in text
         for text in describe_fit(Fit.from_arrays(arm, environment, broken)).warnings
     )
     uneven = noise * np.where(arm == "C", 6.0, 1.0)

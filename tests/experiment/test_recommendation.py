@@ -188,9 +188,11 @@ def test_a_lead_towards_lower_rewards_is_below_the_runner_up_in_every_text(optio
     assert (found.margin > 0.0, found.sure) == (True, bool(options))
     assert found.low < 0.0 if options else found.low > 0.0
     lead = r": ([0-9.]+) below B"
-    interval = r" \(95 % confidence interval[^:]*: ([-+0-9.]+) to ([-+0-9.]+)\)"
+    far = "below to ([0-9.]+) above" if options else "to ([0-9.]+) below"
+    interval = rf" \(95 % confidence interval[^:]*: ([0-9.]+) {far}\)"
     numbers = [float(number) for number in re.search(lead + interval, str(found)).groups()]
-    assert numbers == pytest.approx([found.margin, -found.high, -found.low], abs=0.5)
+    ends = [found.high, -found.low] if options else [found.low, found.high]
+    assert numbers == pytest.approx([found.margin, *ends], abs=0.5)
     if options:  # the stopping rule uses a stronger test than the interval, which contains 0
         assert re.fullmatch(
             r"A is best on average over these environments \(90 % confidence\)" + lead, headline(found)
@@ -198,9 +200,10 @@ def test_a_lead_towards_lower_rewards_is_below_the_runner_up_in_every_text(optio
     else:
         assert re.fullmatch("A leads" + lead + interval, headline(found))
     difference = run.fit().contrast("A", "B", picked=True)
-    said = re.search(lead + r", the runner-up \(95 % confidence interval: ([-+0-9.]+) to ", run.fit().verdict)
+    ends = r", the runner-up \(95 % confidence interval: ([0-9.]+) to ([0-9.]+) below"
+    said = re.search(lead + ends, run.fit().verdict)
     assert [float(number) for number in said.groups()] == pytest.approx(
-        [-difference.estimate, difference.low], abs=0.5
+        [-difference.estimate, -difference.high, -difference.low], abs=0.5
     )
 
 

@@ -67,7 +67,7 @@ def test_a_report_of_a_winner():
     assert [p.text for p in tree.findall("body/p[@class='warning']")] == describe_fit(fit).warnings
     heads = [[th.text for th in table.iter("th")] for table in tree.iter("table")]
     assert heads[0] == [
-        "arm", "adjusted mean", "80 % confidence interval", "can be best", "probability of being best", "raw mean",
+        "arm", "adjusted mean", "80 % confidence interval of the mean", "can be best", "probability of being best", "raw mean",
         "raw minus adjusted", "rewards",
     ]  # fmt: skip
     assert heads[2] == ["environment", "shift", "80 % confidence interval", "rewards", "arms"]

@@ -280,7 +280,7 @@ def test_a_new_arm_leaves_the_headline_of_the_others(here):
 def test_on_a_phone_who_can_be_best_comes_before_the_interval(here):
     said = here.app.state.service.views.get(played(here, "shop"), "shop")
     heads = [column.header for column in said["columns"]]
-    assert heads[:4] == ["variant", "adjusted mean", "can be best", "95 % confidence interval"]
+    assert heads[:4] == ["variant", "adjusted mean", "can be best", "95 % confidence interval of the mean"]
     assert len(set(heads)) == len(heads) > 6
 
 

@@ -576,7 +576,7 @@ class Fit:
 
     @property
     def verdict(self) -> str:
-        """One sentence that names the best arm, its lead, and the confidence level."""
+        """Text that names the best arm, its lead, and the confidence level, without a final full stop."""
         return verdict(self)
 
     def rival(self, arm: Any) -> Any:

@@ -78,7 +78,8 @@ def select_scale(cells: Cells, scale: ScaleChoice | ScaleDecision, variance: Var
     if scale == "auto":
         reason = f"Arms are compared by differences, because variance={variance!r} requires it."
         if variance == "by-unit":  # also without this option, if there are units
-            reason = "Arms are compared by differences, as always with units unless a scale is given."
+            unit = "units such as people"
+            reason = f"Arms are compared by differences, the default if rewards belong to {unit}."
         return ScaleDecision("difference", {}, False, reason)
     by_unit = variance == "by-unit" and (scale != "log" or aggregated)
     if scale != "difference" and variance != "auto" and not by_unit:
@@ -173,7 +174,8 @@ def _sentence(name: Scale, tests: dict[Scale, ScaleTest], wrong: list[Scale], ri
         return f"{what} reject {none}; arms are {used}."
     said = join_names(f"{_plural(scale)} ({_p_text(tests[scale].p)})" for scale in wrong)
     if not right:
-        return f"{what} reject all scales: {said}; arms are {used}, which fit best."
+        rough = "which fit best, so take the interval as approximate"
+        return f"{what} reject all scales: {said}; arms are {used}, {rough}."
     # Against odds, a positive statistic means larger differences near a rate of 1/2.
     grow = wrong == ["difference"] and "odds" not in tests and tests["difference"].z > 0.0
     how = ": differences between arms are larger where rewards are higher" if grow else ""
@@ -186,16 +188,16 @@ def explain_misfits(choice: ScaleDecision) -> str:
     if not wrong and len(choice.tests) > 1:
         others = join_names((_plural(scale) for scale in choice.tests if scale != choice.name), "or")
         return (
-            f"Arms are compared by {_plural(choice.name)}. {others.capitalize()} would not explain, either, "
-            f"why differences between arms vary from environment to environment."
+            f"Arms are compared by {_plural(choice.name)}, which vary from environment to environment; "
+            f"comparing arms by {others} instead would not explain this variation."
         )
     if not choice.told or not wrong:
         return choice.sentence
     worse = " and by ".join(f"{_plural(scale)} ({_p_text(choice.tests[scale].p)})" for scale in wrong)
     chosen = _plural(choice.name)
     return (
-        f"Comparing arms by {chosen} fits the data better than by {worse}, but the test of additivity "
-        f"rejects {chosen}, too."
+        f"Comparing arms by {chosen} fits the data better than by {worse}, but not well: {chosen} vary from "
+        f"environment to environment, too (test of additivity)."
     )
 
 

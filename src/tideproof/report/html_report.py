@@ -252,17 +252,19 @@ def _card_html(card: Card) -> str:
 def legend(analysis: FitReport) -> str:
     """Return the explanation of the columns of the table of arms."""
     level = f"{100 * analysis.fit.confidence:g} %"
+    others = analysis.fit.decision.doubt == "other environments"
+    where = " on average over other, similar environments" if others else ""
     who = (
         "Group: arms can be compared only with arms of the same group."
         if analysis.standing == "not_comparable"
-        else f"Can be best: whether the data leave open that this arm is the best (confidence level {level}; "
-        "method: multiple comparisons with the best)."
+        else f"Can be best: whether the data leave open that this arm is the best{where} "
+        f"(confidence level {level}; method: multiple comparisons with the best)."
     )
     return (
         f"Adjusted mean: estimated mean of the arm if it had run {_everywhere_text(analysis.fit)}, each "
         f"weighted by its traffic. "
         f"Raw minus adjusted: the effect of the {'environments' if analysis.fit.tide is None else 'times'} "
-        f"in which the arm ran. {who} "
+        f"in which the arm ran{'' if analysis.fit.cells.slope is None else ', and of the covariates'}. {who} "
         "Click a heading to sort."
     )
 

@@ -6,6 +6,7 @@ Terminals and web pages show the same tables: arms, shifts and further details.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from itertools import repeat
@@ -57,7 +58,13 @@ _CAPTIONS = {
     "the verdict.",
 }  # explanation of a table, by its title
 
-_SHORT_HEADERS = {"probability of being best": "prob. of being best"}  # for lines of 80 characters
+_SHORT_HEADERS = {  # for lines of 80 characters
+    "probability of being best": "prob. of being best",
+    "can be best in similar environments": "can be best in others",
+    "confidence interval of the mean": "interval of the mean",
+}
+# an option in Python, and then in brackets on the command line: "scale='ratio' (--scale ratio)"
+_BOTH_SPELLINGS = re.compile(r"\b[a-z_]+=\S*(?: with [a-z_]+=\S*)* \((--[^()]+)\)")
 
 
 class Heading(NamedTuple):
@@ -102,7 +109,7 @@ def arm_columns(analysis: FitReport) -> list[Column]:
         column("arm", lambda row: quote_if_needed(row["arm"]), left=True),
         column("adjusted mean", mean("mean")),
         column(
-            f"{100 * fit.confidence:g} % confidence interval",
+            f"{100 * fit.confidence:g} % confidence interval of the mean",
             lambda row: means.format_interval(*ends(row)) or MISSING,
         ),
     ]
@@ -119,14 +126,14 @@ def arm_columns(analysis: FitReport) -> list[Column]:
     if analysis.standing == "not_comparable":  # there is no best arm of all groups
         columns.append(column("group", lambda row: str(row["group"])))
     else:
-        columns.append(column("can be best", lambda row: row["can be best"], left=True))
+        columns.append(column(_candidate_name(fit), lambda row: row["can be best"], left=True))
         if any(row["p_best"] is not None for row in rows):
             columns.append(column("probability of being best", lambda row: format_chance(row["p_best"])))
     return [
         *columns,
         column("raw mean", mean("raw_mean")),
         column(
-            f"{_bias_name(fit)}{points}",
+            f"raw minus adjusted{points}",
             lambda row: (
                 MISSING
                 if row["bias"] is None
@@ -137,9 +144,29 @@ def arm_columns(analysis: FitReport) -> list[Column]:
     ]
 
 
+def _candidate_name(fit: Fit) -> str:
+    """Return the name of the column that says which arms can be best.
+
+    It contains the scope if the verdict is about others: if it names a winner in these environments only.
+    """
+    elsewhere = fit.decision.doubt == "other environments"
+    return "can be best in similar environments" if elsewhere else "can be best"
+
+
 def _bias_name(fit: Fit) -> str:
     """Return the name of the bias of raw means by shifts, which does not contain the effect of covariates."""
     return "raw minus adjusted" if fit.cells.slope is None else "bias of the raw mean by shifts"
+
+
+def name_options(text: str) -> str:
+    """Keep only the command-line spelling of options that a text spells in both ways.
+
+    >>> name_options("Use variance='auto' with scale='auto' (--variance auto --scale auto).")
+    'Use --variance auto --scale auto.'
+    >>> name_options("name their column by unit= (--unit)")
+    'name their column by --unit'
+    """
+    return _BOTH_SPELLINGS.sub(r"\1", text)
 
 
 def format_chance(p: float | None) -> str:
@@ -180,7 +207,7 @@ def detail_tables(analysis: FitReport) -> list[tuple[str, str, list[Column]]]:
             "arm": Heading("arm"),
             "estimate": Heading("difference from the best other arm", gaps, "+"),
             "interval": Heading("simultaneous confidence interval", gaps, "+"),
-            "candidate": Heading("can be best"),
+            "candidate": Heading(_candidate_name(fit)),
         }
         tables.append((MULTIPLE_COMPARISONS, fit.comparisons, best))
         if fit.interaction is not None and fit.interaction.one_winner is not None:
@@ -301,7 +328,7 @@ class TerminalObserver(AnalysisObserver):
 def print_report(report: FitReport) -> None:
     """Print the report of an analysis: the verdict, the table of arms, answers, warnings and notes."""
     console = Console()
-    verdict = escape_control_characters(f"{report.verdict}.")
+    verdict = escape_control_characters(name_options(f"{report.verdict}."))
     console.print(Text(verdict, style=_COLOURS[report.standing]))
     if report.against is not None:
         console.print(Text(escape_control_characters(control_sentence(report.fit, report.against))))
@@ -309,20 +336,32 @@ def print_report(report: FitReport) -> None:
     for table in _arm_tables(report, console.width):
         console.print(table)
     for answer in report.answers:
-        console.print(Text(escape_control_characters(answer)))
+        console.print(Text(escape_control_characters(name_options(answer))))
     for warning in report.warnings:
         console.print(
-            Text("Warning: ", style="bold red") + Text(escape_control_characters(warning), style="not bold")
+            Text("Warning: ", style="bold red")
+            + Text(escape_control_characters(name_options(warning)), style="not bold")
         )
     for note in report.notes:
-        console.print(Text(escape_control_characters(note), style="dim"))
+        console.print(Text(escape_control_characters(name_options(note)), style="dim"))
+
+
+def _shorten_header(header: str) -> str:
+    """Return a table heading for lines of 80 characters.
+
+    >>> _shorten_header("95 % confidence interval of the mean")
+    '95 % interval of the mean'
+    """
+    for long, short in _SHORT_HEADERS.items():
+        header = header.replace(long, short)
+    return header
 
 
 def _arm_tables(report: FitReport, width: int, most: int = 100) -> Iterator[RichTable]:
     """Return tables of the arms, the best first; a narrow terminal needs several tables."""
     first, *others = (
         column._replace(
-            header=_SHORT_HEADERS.get(column.header, column.header),
+            header=_shorten_header(column.header),
             cells=[escape_control_characters(cell) for cell in column.cells[:most]],
         )
         for column in arm_columns(report)

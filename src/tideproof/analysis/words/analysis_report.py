@@ -101,7 +101,8 @@ class FitReport:
     fit : the fit that is reported.
     standing : "winner" (one arm can be the best), "winner_on_these" (only one in these environments),
         "open" (several can), "not_comparable".
-    verdict : one sentence that names the best arm, its lead, and the confidence level.
+    verdict : the sentence that names the best arm, its lead, and the confidence level; a second sentence if
+        the arm may not be the best in other environments. It has no full stop at its end.
     arms : table with one row per arm, the best first: adjusted mean, low, high; whether it can be the best
         and p_best, or its group if arms cannot be compared; raw mean, bias, n.
     notes : sentences about the data that need no action.
@@ -212,8 +213,8 @@ def fit_notes(fit: Fit, misfit: Additivity | None, split_by: str = "") -> list[s
         )
         if c.environments == [ALL]:
             notes.append(
-                "If conditions and the arms' shares of the traffic changed over time, give the environment "
-                "of each reward: in a log by environment= (--environment), in an experiment by "
+                "If conditions and the arms' shares of the observations changed over time, give the "
+                "environment of each reward: in a log by environment= (--environment), in an experiment by "
                 "ask(environment=...)."
             )
     if len(fit.groups) == 1:
@@ -380,7 +381,7 @@ def _two_arms_note(fit: Fit) -> list[str]:
 def _disagreement_note(fit: Fit) -> list[str]:
     """Return a note on why verdict and probabilities of being best seem to disagree; empty if they agree."""
     decision, chance = fit.decision, fit.p_best
-    if decision.doubt not in _TESTED:
+    if decision.doubt not in (None, "several candidates"):  # no probability is shown
         return []
     best, error, named = decision.best, 1.0 - fit.confidence, decision.names_winner
     own = chance[best]
@@ -473,7 +474,12 @@ def _arms_table(fit: Fit) -> Table:
         may = set(fit.candidates)
         columns["can be best"] = ["yes" if arm in may else "no" for arm in order]
         # if the verdict names no arm for lack of evidence, probabilities are omitted
-        few = fit.decision.void or fit.decision.doubt in ("too few events", "too few units")
+        # a probability about other environments would contradict the winner in these
+        few = fit.decision.void or fit.decision.doubt in (
+            "too few events",
+            "too few units",
+            "other environments",
+        )
         columns["p_best"] = [None if few else rows[arm]["p_best"] for arm in order]
     columns["raw_mean"] = [rows[arm]["raw_mean"] for arm in order]
     largest = float(abs(fit.cells.mean).max())

@@ -5,6 +5,7 @@ Texts on logs, experiments, segments and metrics take these phrases from here, s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 Bounds = tuple[float | None, float | None]  # of a confidence interval; None where unknown
 IS_BEST, CANNOT_BE_EXCLUDED, TO_NAME_BEST = "is best", "cannot be excluded", "to name a best arm"
 STOP_DIGITS = 10  # a stopping rule may have a confidence level very close to 1
-_PERIOD_MEAN = "period-weighted mean (average over environments, weighted by traffic)"
+_PERIOD_MEAN = (
+    "period-weighted mean (an average of its means in the environments, each weighted by all rewards there)"
+)
 _CONCLUSIONS = {"unclear": "no clear difference", "not comparable": "cannot be compared"}
 _UNKNOWN_CONFIDENCE = {
     "no degrees of freedom": (
@@ -117,15 +120,23 @@ def environments_text(about: About, count: int | None = None) -> str:
 
 
 def other_environments_text(others: Iterable[Any], more: int | None) -> str:
-    """Return the phrase that a winner in these environments may not be the best in others.
+    """Return the sentence that a winner in these environments may not be the best in others.
 
     `more` is the number of further environments that would probably tell; None if that is unknown.
 
     >>> other_environments_text(["C"], 9)
-    'on average over environments like these, C cannot be excluded yet; 9 more environments may decide that'
-    """
-    said = f"{environments_text('similar')}, {candidates_text(others)} yet"
-    return said if more is None else f"{said}; {format_count(more, 'more environment')} may decide that"
+    'On average over other, similar environments, C cannot be excluded yet; 9 more environments may be enough to exclude it (rough estimate)'
+    """  # noqa: E501  one sentence
+    rest = list(others)
+    said = f"On average over other, similar environments, {candidates_text(rest)} yet"
+    return said + _more_environments_text(more, f"exclude {'it' if len(rest) == 1 else 'them'}")
+
+
+def _more_environments_text(more: int | None, purpose: str) -> str:
+    """Return the end of a sentence on how many further environments may serve a purpose; empty if unknown."""
+    if more is None:
+        return ""
+    return f"; {format_count(more, 'more environment')} may be enough to {purpose} (rough estimate)"
 
 
 def decision_text(
@@ -152,18 +163,18 @@ def decision_text(
         return f"{winner_text(best, sure, where)}{by}"
     rest = [arm for arm in candidates if arm != best]
     if doubt == "other environments":
-        return f"{winner_text(best, sure, where)}{by}; {other_environments_text(rest, more)}"
+        return f"{winner_text(best, sure, where)}{by}. {other_environments_text(rest, more)}"
     if doubt in _ALARMS:
         said = f"{leader_text(best)}{by}, but {_ALARMS[doubt]}, so there is no winner yet"
-        return said if more is None else f"{said}; {format_count(more, 'more environment')} may decide that"
+        return said + _more_environments_text(more, "name one")
     if doubt in _UNKNOWN_CONFIDENCE:
         return f"{leader_text(best)}{by}; {_UNKNOWN_CONFIDENCE[doubt]}"
     return f"{leader_text(best)}{by}, but {candidates_text(rest)}{sure and f' ({sure})'}"
 
 
-def chance_text(probability: float, prior: Prior | None = None, where: str = "") -> str:
+def chance_text(probability: float, prior: Prior | None = None) -> str:
     """Return the probability that an arm is the best, such as "best with probability 0.982"."""
-    said = f"best with probability {format_probability(probability)}{where and f' {where}'}"
+    said = f"best with probability {format_probability(probability)}"
     return said if prior is None else f"{said} ({PRIOR_NAMES[prior]})"
 
 
@@ -188,18 +199,18 @@ def lead_text(
     """Return the lead of an arm over `rival` as text, with the confidence interval of their difference.
 
     The difference is that of the mean rewards, or a lift. If low rewards are better, the difference is
-    negative, and so are the bounds of its interval. `interval` is the name of the interval; without a name,
-    it only determines the number of decimals. `lift` is a further text for the parentheses.
+    negative, and the text says how far the arm is below its rival. `interval` is the name of the interval;
+    without a name, it only determines the number of decimals. `lift` is a further text for the parentheses.
 
     >>> lead_text(NumberFormat(), "maximize", "C", 1.06, (0.78, 1.35), "90 % interval", "lift +9 %")
     '+1.06 over C (90 % interval: +0.78 to +1.35; lift +9 %)'
     >>> lead_text(NumberFormat(), "minimize", "B", -1.8, (-3.1, -0.6), "95 % confidence interval")
-    '1.8 below B (95 % confidence interval: -3.1 to -0.6)'
+    '1.8 below B (95 % confidence interval: 0.6 to 3.1 below)'
     >>> lead_text(NumberFormat(), "minimize", "B", -1.8, (None, None), "95 % confidence interval")
     '1.8 below B'
     """
     said = _lead_over(figures.format_lead, direction, rival, difference, bounds)
-    ends = figures.format_interval(*bounds, "+") if interval else ""
+    ends = _lead_bounds(figures, direction, bounds) if interval else ""
     return said + _parentheses(f"{interval}: {ends}" if ends else "", lift)
 
 
@@ -212,7 +223,7 @@ def short_lead_text(
     '+1.06 over B (+0.78 to +1.35)'
     """
     said = _lead_over(figures.format_estimate, direction, rival, difference, bounds)
-    return said + _parentheses(figures.format_interval(*bounds, "+"))
+    return said + _parentheses(_lead_bounds(figures, direction, bounds))
 
 
 def runner_up_text(arm: Any) -> str:
@@ -232,6 +243,25 @@ def _lead_over(
     if direction == "maximize":
         return f"{format_number(difference, *bounds, '+')} over {rival}"
     return f"{format_number(-difference, *bounds)} below {rival}"
+
+
+def _lead_bounds(figures: NumberFormat, direction: Direction, bounds: Bounds) -> str:
+    """Return the interval of a lead as text: with signs, or with words if low rewards are better.
+
+    >>> _lead_bounds(PERCENT, "minimize", (-0.87, 2.06)), _lead_bounds(NumberFormat(), "minimize", (-3, None))
+    ('87 % below to 206 % above', '-3 or more')
+    """
+    low, high = bounds
+    if direction == "maximize" or low is None or high is None:
+        return figures.format_interval(low, high, "+")
+    if high <= 0.0:
+        return f"{figures.format_interval(-high, -low)} below"
+    if low >= 0.0:
+        return f"{figures.format_interval(low, high)} above"
+    decimals = figures.interval_decimals(low, high)
+    if decimals is None or math.isinf(low) or math.isinf(high):
+        return figures.format_interval(low, high, "+")
+    return f"{figures.format_number(-low, decimals)} below to {figures.format_number(high, decimals)} above"
 
 
 def _parentheses(*parts: str) -> str:
@@ -312,13 +342,14 @@ def winsorizing_text(possible: bool) -> str:
 def raw_mean_text(raw: Any, best: Any, period: Any = None) -> str:
     """Return the sentence on which arm has the best raw mean and, if known, the best period-weighted mean.
 
-    It says "also" if this is the arm that is best after the shifts are removed.
+    It says "also" if this is the arm that is best after the shifts are removed. The period-weighted mean is
+    left out if it agrees with both.
 
-    >>> raw_mean_text("B", "C"), raw_mean_text("B", "B")
+    >>> raw_mean_text("B", "C"), raw_mean_text("B", "B", "B")
     ('B has the best raw mean.', 'B also has the best raw mean.')
     """
     said = f"{quote_if_needed(raw)} {'also ' if raw == best else ''}has the best raw mean"
-    if period is None:
+    if period is None or period == raw == best:
         return f"{said}."
     if period == raw:
         return f"{said} and the best {_PERIOD_MEAN}."

@@ -85,7 +85,12 @@ ADAPTIVE = (
 
 
 def verdict(fit: Fit) -> str:
-    """Return one sentence that names the best arm, its lead, and the confidence level."""
+    """Return the sentence that names the best arm, its lead, and the confidence level.
+
+    If the arm may not be the best in other environments, a second sentence says so. The probability of being
+    best is left out beside other candidates if it reaches the confidence level: tests and posterior
+    probabilities then seem to disagree.
+    """
     decision = fit.decision
     if decision.doubt == "groups":
         return no_best_text(fit.groups, fit.bridge)
@@ -95,14 +100,13 @@ def verdict(fit: Fit) -> str:
         return _too_few_text(fit) if fit.unit_tests is None else too_few_unit_events_text(fit)
     sure = confidence_text(fit.confidence, fit.validity)
     count = None if fit.cells.factors is not None else int(fit.cells.compares.sum())
-    where, more, elsewhere = environments_text(fit.sure_about, count), None, ""
-    if decision.doubt in ("other environments", "unequal differences"):
-        more = fit.environments_to_come
-        elsewhere = environments_text("similar") if fit.about == "similar" else ""
+    where, more = environments_text(fit.sure_about, count), fit.environments_to_come
     said = decision_text(decision.best, decision.candidates, decision.doubt, lead(fit), sure, where, more)
-    known = decision.doubt in (None, "several candidates", "other environments", "unequal differences")
-    chance = fit.p_best[decision.best] if known and not decision.void else None
-    return said if chance is None else f"{said}; {chance_text(chance, fit.prior, elsewhere)}"
+    known = decision.doubt in (None, "several candidates", "unequal differences") and not decision.void
+    chance = fit.p_best[decision.best] if known else None
+    if chance is None or (decision.doubt is not None and chance >= fit.confidence):
+        return said
+    return f"{said}; {chance_text(chance, fit.prior)}"
 
 
 def lead(fit: Fit) -> str:
@@ -136,11 +140,15 @@ def _unbounded_reason(fit: Fit, best: Any, second: Any) -> str:
 def _lift(fit: Fit, gap: float, bounds: Bounds) -> str:
     """Return the lead of the best arm as percent of the runner-up's mean; empty if that has no meaning.
 
-    The text is empty if the difference is a lift already, if a mean of a cell is negative, or if a mean of an
-    arm is not above 0 or that of the runner-up may be 0.
+    If the difference is a lift already, the text only says so beside means that are percentages, too. It is
+    empty if a mean of a cell is negative, or if a mean of an arm is not above 0 or that of the runner-up may
+    be 0.
     """
     means = {row["arm"]: row["mean"] for row in fit.arms}
-    if fit.lifts or fit.cells.mean.min() < 0.0:
+    name = "lift" if fit.direction == "maximize" else "change"
+    if fit.lifts:
+        return f"relative {name}" if fit.cells.binary else ""
+    if fit.cells.mean.min() < 0.0:
         return ""
     if any(mean is None or mean <= 0.0 for mean in means.values()):
         return ""
@@ -149,7 +157,7 @@ def _lift(fit: Fit, gap: float, bounds: Bounds) -> str:
         return ""
     rival = means[fit.decision.runner_up]
     low, high = (None if x is None else x / rival for x in bounds)
-    return lift_text(gap / rival, (low, high), "lift" if fit.direction == "maximize" else "change")
+    return lift_text(gap / rival, (low, high), name)
 
 
 def can_winsorize(fit: Fit) -> bool:
@@ -362,13 +370,13 @@ def unit_notes(fit: Fit) -> list[str]:
     if not units.rows:
         return [
             f"Rewards of the same unit may depend on each other ({format_count(count, 'unit')}): the "
-            f"variance of the difference between {both} is {effect}."
+            f"variance of the difference between {both} is {effect}, which its interval allows for."
         ]
     return [
         f"Several aggregated rows have the same arm and environment, so each of the "
         f"{format_count(count, 'row')} counts as a unit: the variance of the difference between {both} is "
-        f"{effect}. If rows are parts that all arms share, such as countries or hours, and there are "
-        f"many, name their column by unit= (--unit)."
+        f"{effect}, which its interval allows for. If rows are parts that all arms share, such as "
+        f"countries or hours, and there are many, name their column by unit= (--unit)."
     ]
 
 

@@ -194,8 +194,8 @@ def _additivity_warning(fit: Fit, test: Additivity | None) -> list[Caution]:
     if test is None:
         return []
     said = (
-        f"Environments do not {'multiply' if fit.lifts else 'shift'} the rewards of all arms by the same "
-        f"{'factor' if fit.lifts else 'amount'} (test of additivity, {format_p(test.p)})"
+        f"{SCALE_PROPERTIES[fit.scale].plural.capitalize()} between arms vary from environment to "
+        f"environment more than noise explains (test of additivity, {format_p(test.p)})"
     )
     if large := large_reward_sentence(fit.cells):
         return [Caution(f"{said}.", large)]
@@ -239,10 +239,11 @@ def _additivity_advice(fit: Fit) -> str:
         python, terminal = "variance='interaction'", "--variance interaction"
         if fit.choice.requested and fit.lifts:
             python, terminal = f"{python} with scale='difference'", f"{terminal} --scale difference"
-        how = "compares arms by differences, " if fit.lifts else ""
+        instead = f"differences instead of {SCALE_PROPERTIES[fit.scale].plural}"
+        how = f"compares arms by {instead}, " if fit.lifts else ""
         said.append(
-            f"Use {python} ({terminal}): it {how}models such deviations and shows in how many environments "
-            f"each arm leads."
+            f"Use {python} ({terminal}): it {how}allows differences to vary between environments, and shows "
+            f"in how many of them each arm leads."
         )
     if fit.left_out is None and np.any(~find_outlying_cells(c).cells):
         said.append("If these rewards are an error, robust='cells' (--robust cells) excludes them.")
@@ -316,10 +317,10 @@ def _traffic_warning(fit: Fit) -> list[Caution]:
         return []
     return [
         Caution(
-            f"The arms' shares of the traffic changed between environments ({format_p(p)}).",
-            "Adjusted means account for changed shares; raw means do not. If an adaptive policy changed the "
-            "shares, use adaptive=True (--adaptive). If they should have been fixed, find out why they "
-            "changed.",
+            f"The arms' shares of the observations differ between environments ({format_p(p)}).",
+            "Adjusted means account for different shares; raw means do not. If arms were assigned in fixed "
+            "shares, find out why these changed; if by an adaptive policy (a bandit), use adaptive=True "
+            "(--adaptive).",
         )
     ]
 

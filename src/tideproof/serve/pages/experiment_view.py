@@ -179,7 +179,7 @@ def _collect_parts(run: Experiment, name: str) -> tuple[dict[str, Any], Fit | Ti
 def narrow_first(columns: list[Column]) -> list[Column]:
     """Move the table column "can be best" to the front, where it is visible on a narrow screen."""
     first = columns[:2]
-    return first + sorted(columns[2:], key=lambda column: column.header != "can be best")
+    return first + sorted(columns[2:], key=lambda column: not column.header.startswith("can be best"))
 
 
 def _hidden_tide_parts(fit: TideFit, told: OrderedRewards) -> dict[str, Any]:
