@@ -24,7 +24,6 @@ from tideproof.text import (
 
 if TYPE_CHECKING:
     from tideproof.analysis.arm_comparisons import About, Doubt
-    from tideproof.stats.looks.look_plan import Looks
 
 Bounds = tuple[float | None, float | None]  # of a confidence interval; None where unknown
 IS_BEST, CANNOT_BE_EXCLUDED, TO_NAME_BEST = "is best", "cannot be excluded", "to name a best arm"
@@ -70,7 +69,7 @@ def interval_name(confidence: float, validity: str = "") -> str:
     return f"{level_text(confidence)} confidence interval{validity and f', {validity}'}"
 
 
-def validity_text(anytime: bool, looks: Looks | None = None) -> str:
+def validity_text(anytime: bool, looks: object | None = None) -> str:
     """Return the looks at which statements hold together as text; empty if there is only one look.
 
     >>> from tideproof.stats.looks.look_plan import Looks
