@@ -1,16 +1,21 @@
 """Experiments with planned looks: bounds as for a log, events, replay, and what is refused."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
 
 import tideproof as tp
-from experiments import replay, replay_events, saved_state
+from experiments import replay, replay_events
+from faults import interrupted_at
 from naive_experiment import check_same
+from tideproof.cli import main
 from tideproof.errors import Finished, InputError
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.events.event_validation import check_event
+from tideproof.experiment.snapshots import snapshot
+from tideproof.experiment.state.experiment_state import State
 from tideproof.report.event_text import describe_events
 from tideproof.report.experiment_report import experiment_verdict
 
@@ -160,8 +165,55 @@ def test_files_replays_and_snapshots_hold_the_looks(tmp_path):
     assert "snapshot" in json.loads((tmp_path / "run.json").read_text())
     loaded = tp.Experiment.load(tmp_path / "run.json")
     assert loaded.recommend() == run.recommend()
-    assert saved_state(run).book.looks == run.internals.state.book.looks != []
-    assert saved_state(run).book.shipped == "B"
+
+
+def test_the_snapshot_of_a_store_holds_the_looks():
+    run = decided(budget=600)
+    state = run.internals.state
+    resumed = State(state.created, state.spec)
+    assert snapshot.resume(resumed, state.events, snapshot.serialize_state(snapshot.copy_whole_state(state)))
+    assert resumed.book.looks == state.book.looks
+    assert len(resumed.book.looks) == 3
+    assert resumed.book.shipped == "B"
+
+
+def tideproof(*words):
+    """Run a command, and return its exit status."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["tideproof", *words])
+        with pytest.raises(SystemExit) as end:
+            main()
+    return end.value.code
+
+
+def test_stored_looks_are_checked_and_travel(tmp_path, capsys):
+    url, other = (f"sqlite:///{tmp_path / name}.db" for name in ("shop", "other"))
+    run = tp.Experiment.open(url, "prices", ARMS, looks=3, policy="round-robin", seed=1)
+    for day in range(2):
+        play(run, [day], lead=0.3, each=12)
+        run.look()
+    run.close()
+    file = str(tmp_path / "prices.json")
+    for words in (("fsck", url), ("export", url, "prices", file), ("import", file, other, "prices")):
+        assert tideproof(*words) == 0
+    capsys.readouterr()
+    assert tideproof("show", other, "prices") == 0
+    assert "look 2 at 24 rewards: no arm is named (" in " ".join(capsys.readouterr().out.split())
+    copy = tp.Experiment.open(other, "prices")
+    assert copy.recommend().looks.made == (1.0, 2.0)
+    copy.close()
+
+
+def test_an_interrupted_look_is_made_or_not_made():
+    run, whole = play(planned(), [0], each=12), 0
+    for line in range(500, 9500, 600):
+        copy = replay(run)
+        interrupted_at(line, copy.look)
+        made = [type(event).__name__ for event in copy.events()[len(run.events()) :]]
+        assert made in ([], ["Looked"])
+        whole += len(made)
+        assert copy.look().looks.made == (1.0,)
+    assert 0 < whole < 15
 
 
 def test_processes_share_the_looks_of_a_stored_experiment(tmp_path):
