@@ -107,8 +107,8 @@ class Recommendation:
             "tide",
             "left_out",
         )
-        looks = None if self.looks is None else self.looks._asdict()
-        return {name: getattr(self, name) for name in names} | {"looks": looks}
+        looks = {} if self.looks is None else {"looks": self.looks._asdict()}
+        return {name: getattr(self, name) for name in names} | looks
 
     def __str__(self) -> str:
         return full_sentence(self)

@@ -456,8 +456,9 @@ class RecommendationInfo(BaseModel):
         description="Outlying cells (an arm in an environment each) that the lead and the interval exclude."
     )
     looks: LooksInfo | None = Field(
+        default=None,
         description="Planned looks; null without a plan. `low` and `high` are then null between looks, and "
-        "valid at all planned looks together, at the level `confidence`, at a look."
+        "valid at all planned looks together, at the level `confidence`, at a look.",
     )
     sentence: str = Field(description="The recommendation in words.")
 
