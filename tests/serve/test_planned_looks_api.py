@@ -37,7 +37,7 @@ def test_remote_looks_are_those_of_a_local_experiment(served):
         found = remote.look(by="ann")
         assert found == local.look()
         assert found.low is not None
-    before = len(remote.events())
+    found, before = remote.recommend(), len(remote.events())
     assert remote.once("again", remote.look, 2) == remote.once("again", remote.look, 2) == found
     assert len(remote.events()) == before
     assert remote.events()[-1].by.endswith(": ann")
