@@ -34,7 +34,7 @@ faults = pytest.mark.skipif("TIDEPROOF_FAULTS" not in os.environ, reason="make f
 
 # events of experiments with a lease, a time to expose, a stopping rule, a set of environments or no labels, and
 # the first event
-NEED_OTHER_OPTIONS = {"AskedPairs", "Expired", "Exposed", "Sure", "Unlabelled", "Created"}
+NEED_OTHER_OPTIONS = {"AskedPairs", "Expired", "Exposed", "Looked", "Sure", "Unlabelled", "Created"}
 
 
 def test_every_other_type_of_event_is_made_by_a_call_that_is_interrupted():

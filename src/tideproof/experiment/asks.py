@@ -13,6 +13,7 @@ from tideproof.experiment.options.tide_options import date_in, label_of
 from tideproof.experiment.pull import Label, Pull, PullStatus, new_session
 from tideproof.experiment.queries import QueryMethods
 from tideproof.experiment.recommendation_text import selection_text, shipping_text
+from tideproof.experiment.stopping.look_rule import LookStopRule
 from tideproof.experiment.unit_assignments import (
     arm_at,
     batch_size,
@@ -233,6 +234,8 @@ class AskMethods(QueryMethods):
             raise Finished(f"the experiment is stopped, and {shipping_text(book.shipped)}")
         if book.sure is not None:
             raise Finished(f"no further pull is needed: {selection_text(self._selected())}")
+        if isinstance(self._rule, LookStopRule) and self._rule.is_over(book):
+            raise Finished(f"all planned looks were made; {selection_text(self._selected())}")
         if book.paused:
             raise Finished(f"the experiment is paused; {selection_text(self._selected())}")
         if book.remaining is not None and wanted > book.remaining:

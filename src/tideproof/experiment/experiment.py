@@ -28,15 +28,19 @@ from tideproof.experiment.options.environment_options import (
 from tideproof.experiment.options.policy_prefixes import separate_policy
 from tideproof.experiment.options.share_bounds import checked_bounds
 from tideproof.experiment.options.tide_options import checked_tide, checked_zone
+from tideproof.experiment.planned_looks import LookMethods
 from tideproof.experiment.pull import Label, new_session
 from tideproof.experiment.reward_kinds import REWARD_KINDS, Rewards, checked_rewards, checked_scale
 from tideproof.experiment.settings import ExperimentSettings, Rule, Tide, to_stored_names
 from tideproof.experiment.snapshots import experiment_file
 from tideproof.experiment.snapshots.snapshot import copy_policy_state, pack_snapshot
 from tideproof.experiment.state.experiment_state import State
+from tideproof.experiment.stopping.look_rule import checked_looks
 from tideproof.experiment.stopping.stop_rule import checked_rule
 from tideproof.experiment.tells import TellMethods, checked_limits, checked_reward
 from tideproof.policies.policy_registry import Chosen
+from tideproof.stats.looks.look_plan import Looks
+from tideproof.stats.looks.spending_functions import SpendingName
 from tideproof.stats.scales.scale_properties import Scale
 from tideproof.table import render_notebook_html
 from tideproof.text import format_count
@@ -65,9 +69,10 @@ class ExperimentOptions(TypedDict, total=False):
     control: str | None
     environments: Iterable[Label] | None
     tolerance: float | None
+    looks: int | tuple[int, SpendingName] | Looks | None
 
 
-class Experiment(AskMethods, TellMethods, ControlMethods):
+class Experiment(AskMethods, TellMethods, ControlMethods, LookMethods):
     """A live experiment that chooses the next arm and recommends one at the end.
 
     It may be used from several threads. Each call takes effect completely or not at all, even if a signal
@@ -132,6 +137,10 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
     tolerance
         With `environments` and `confidence`, a difference of means that does not matter: the experiment is
         also `done` once no arm can be better than one arm by more than the tolerance.
+    looks
+        Planned number of looks, such as 14, or `tp.Looks(14, spending="obrien-fleming")`: `look()` makes the
+        next one, and only a look decides. Confidence 0.95, unless `confidence` is given, holds at all looks
+        together. The policy must not react to rewards: `policy="round-robin"`.
     clock
         Function that returns the current time in seconds.
 
@@ -170,6 +179,7 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         control: str | None = None,
         environments: Iterable[Label] | None = None,
         tolerance: float | None = None,
+        looks: int | tuple[int, SpendingName] | Looks | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         names = checked_arms(arms)
@@ -201,8 +211,11 @@ class Experiment(AskMethods, TellMethods, ControlMethods):
         options: dict[str, Any] = {"limits": allowed.limits}
         if (kind, compared) != ("normal", "difference"):
             options |= {"rewards": kind, "scale": compared}
-        options |= checked_rule(promise, spec, kind, len(names), budget)
-        options |= checked_tide(tide, spec, kind, promise[0])
+        if looks is None:
+            options |= checked_rule(promise, spec, kind, len(names), budget)
+        else:
+            options |= checked_looks(looks, promise, spec, environments is not None)
+        options |= checked_tide(tide, spec, kind, options.get("confidence"))
         if REWARD_KINDS[kind].binary and lease is not None and default is None:
             default = 0.0
         bounds = checked_bounds(minimum_shares, maximum_shares, names)

@@ -10,8 +10,7 @@ from tideproof.experiment.read_model import ExperimentStatus, ReadModel
 from tideproof.experiment.recommendation import Recommendation
 from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.policy_state import PolicyState
-from tideproof.experiment.stopping.race_rule import RaceStopRule
-from tideproof.experiment.stopping.stop_rule import StopRule
+from tideproof.experiment.stopping.stop_rule import AnyStopRule
 
 
 class ExperimentInternals(NamedTuple):
@@ -44,7 +43,7 @@ class ExperimentInternals(NamedTuple):
     state: State
     lock: Any
     clock: Callable[[], float]
-    rule: StopRule | RaceStopRule | None
+    rule: AnyStopRule | None
     policy_state: PolicyState
     now: Callable[[], float]
     update: Callable[[], None]

@@ -24,6 +24,7 @@ from tideproof.experiment.state.environment_choice_state import EnvironmentChoic
 from tideproof.experiment.state.hidden_tide_fit import tide_fit
 from tideproof.experiment.state.hidden_tide_state import HiddenTideState
 from tideproof.experiment.stopping.anytime_intervals import anytime_bounds
+from tideproof.experiment.stopping.look_rule import LookStopRule
 from tideproof.experiment.stopping.race_rule import RaceStopRule
 from tideproof.experiment.unit_assignments import checked_unit, hash_unit
 from tideproof.experiment.usage_warnings import usage_facts
@@ -72,6 +73,8 @@ class QueryMethods(ExperimentBase):
         book = self._state.book
         if book.remaining == 0 or book.stopped or book.sure is not None:
             return True
+        if isinstance(self._rule, LookStopRule) and self._rule.is_over(book):
+            return True
         if isinstance(self._state.policy_state, EnvironmentChoiceState):
             return not book.pending and not self._state.choose_pairs(1)
         return bool(self.policy.policy.stops) and self._next_arm(self._label) < 0
@@ -79,7 +82,7 @@ class QueryMethods(ExperimentBase):
     def _check_stopping(self) -> None:
         """Evaluate the stopping rule if there are new rewards, and record an event if the rule is met."""
         rule, state = self._rule, self._state
-        if rule is None or state.book.sure is not None:
+        if rule is None or state.book.sure is not None or isinstance(rule, LookStopRule):
             return
         if isinstance(rule, RaceStopRule):  # it processes only new scores
             won = state.read(lambda: rule.check(state))
@@ -132,7 +135,8 @@ class QueryMethods(ExperimentBase):
         differences while the rewards say nothing on that scale (all are 0), and where a `variance` other than
         "auto" requires it. With a policy that allows for unequal noise, interactions or outlying cells,
         "auto" does so, too. Confidence intervals are valid for one inspection at the end of a budget; with
-        `anytime` they are valid at all inspections.
+        `anytime` they are valid at all inspections. In an experiment with planned looks they are those of a
+        look: the last one, or the next one if there are new rewards. Only `look` records it and decides.
         """
         return self._copy_fit_inputs().fit(variance, scale, confidence, anytime=anytime)
 
@@ -228,6 +232,7 @@ class QueryMethods(ExperimentBase):
             tide_fit=hidden,
             cells=cells,
             pulls=pulls,
+            looks=self._rule.plan_for_reading(book) if isinstance(self._rule, LookStopRule) else None,
         )
 
     def _copy_bounds(self) -> Callable[[str, str], tuple[float, float]] | None:

@@ -32,6 +32,7 @@ from tideproof.experiment.usage_warnings import UsageFacts, UsageMonitor
 from tideproof.policies.policy_spec import PolicySpec
 from tideproof.policies.statistics_models import NOISE_MODELS, NOISES, ROBUST
 from tideproof.stats.cells import Cells, sum_by_index
+from tideproof.stats.looks.look_plan import Looks
 from tideproof.stats.scales.scale_properties import Scale
 from tideproof.stats.variance.variance_models import ABOUT_SIMILAR, Variance
 from tideproof.text import quote_if_needed
@@ -183,6 +184,7 @@ class FitInputs:
         intervals of a fit would cover too rarely.
     tide_fit : estimates with a hidden tide; None without rewards.
     cells : cells of all arms, without third and fourth moments; None without rewards or labels.
+    looks : planned looks, with which a fit is valid at all of them together; None without a plan.
     pulls : single rewards; None for conversions, where the mean of a cell determines all its moments.
     """
 
@@ -198,6 +200,7 @@ class FitInputs:
     tide_fit: TideFit | None
     cells: Cells | None
     pulls: CopiedRewards | None
+    looks: Looks | None = None
 
     def fit(
         self,
@@ -223,6 +226,7 @@ class FitInputs:
             "confidence": confidence,
             "prior": prior,
             "anytime": anytime,
+            "looks": None if anytime else self.looks,
         }
         if not isinstance(variance, str) or variance not in ABOUT_SIMILAR:
             options["about"] = "these"  # as the stopping rule
@@ -335,20 +339,29 @@ class ReadModel:
         experiment has a stopping rule.
         """
         try:
-            return self.inputs.fit(prior=self.prior, anytime=self.selection.anytime)
+            return self.inputs.fit(
+                confidence=self._confidence, prior=self.prior, anytime=self.selection.anytime
+            )
         except (NotComparable, InputError):
             return None
+
+    @property
+    def _confidence(self) -> float:
+        """Confidence level of the intervals; that of the plan with planned looks."""
+        return 0.95 if self.inputs.looks is None else self.selection.confidence or 0.95
 
     @cached_property
     def fit_of_active(self) -> Fit | TideFit:
         """Fit of the active (not retired) arms, from which the evidence of the recommendation is computed."""
         inputs, anytime = self.inputs, self.selection.anytime and self.bounds is None
         all_active = len(inputs.active) == len(inputs.arms)
-        if inputs.has_hidden_tide or (all_active and anytime == self.selection.anytime):
+        joint = inputs.has_hidden_tide or inputs.looks is not None  # looks promise something for all arms
+        if joint or (all_active and anytime == self.selection.anytime):
             found = self.fit  # the same fit
             if found is not None:
                 return found
-        made: Fit | TideFit = inputs.fit(prior=self.prior, anytime=anytime, only_active=True)
+        options: dict[str, Any] = {"prior": self.prior, "anytime": anytime}
+        made: Fit | TideFit = inputs.fit(confidence=self._confidence, **options, only_active=True)
         return made
 
     def pending_pulls(self, most: int | None = None) -> list[tuple[Pull, float]]:
@@ -383,6 +396,8 @@ def add_evidence(
         margin, (high, low) = -margin, (None if x is None else -x for x in limits)
     if anytime_bounds is not None and arm is not None:
         low, high = map(finite_or_none, anytime_bounds(arm, rival))
+    if found.looks is not None and not found.looks.is_current:
+        low = high = None  # only a look has an interval
     about: About = fit.about if isinstance(fit, Fit) else "these"
     judged = replace(found, runner_up=rival, margin=finite_or_none(margin), scale=fit.scale, about=about)
     if fit.exact:

@@ -9,6 +9,7 @@ from typing import Any
 
 from tideproof.analysis.arm_comparisons import About
 from tideproof.checks import Direction, Prior
+from tideproof.experiment.look_progress import LookProgress
 from tideproof.experiment.recommendation_text import full_sentence
 from tideproof.stats.scales.scale_properties import ScaleName
 from tideproof.table import render_notebook_html
@@ -47,6 +48,9 @@ class Recommendation:
         with a policy that allows for interactions of arms and environments.
     tide : `"labels"`; `"hidden"` if there are no labels and the tide is estimated from the rewards alone;
         `"both"` if it is also estimated between labels.
+    looks : planned looks: which were made, and when the next one is due; None without a plan. Margin and
+        probability may be read at any time, but only a look decides. Between looks there is no interval; at
+        a look it has the confidence level of the plan, for all looks together.
     left_out : with `robust="cells"`, the outlying cells that margin, interval and probability exclude, the
         most extreme first.
     """
@@ -72,6 +76,7 @@ class Recommendation:
     anytime: bool = False
     tide: str = "labels"
     left_out: tuple[str, ...] = ()
+    looks: LookProgress | None = None
 
     @cached_property
     def p_best(self) -> float | None:
@@ -102,7 +107,8 @@ class Recommendation:
             "tide",
             "left_out",
         )
-        return {name: getattr(self, name) for name in names}
+        looks = {} if self.looks is None else {"looks": self.looks._asdict()}
+        return {name: getattr(self, name) for name in names} | looks
 
     def __str__(self) -> str:
         return full_sentence(self)

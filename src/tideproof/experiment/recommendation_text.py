@@ -79,6 +79,8 @@ def headline(
         text += f": {_lead(found, figures, with_interval=not found.sure or (found.low or 0.0) > 0.0)}"
     elif not found.sure:
         text = leader_text(found.arm, found.runner_up)
+    if found.looks is not None and not found.sure:
+        text += f"; {found.looks.text}"
     if progress and not found.sure:
         text += f"; {progress}"
     return text + (f"; {state}" if state in ("paused", "stopped") else "")
@@ -126,7 +128,9 @@ def _lead(found: Recommendation, figures: NumberFormat, with_interval: bool) -> 
     difference, low, high = found.margin or 0.0, found.low, found.high
     if found.direction == "minimize":
         difference, low, high = -difference, _negated(high), _negated(low)
-    interval = interval_name(0.95, validity_text(found.anytime)) if with_interval else ""
+    confidence = 0.95 if found.looks is None else found.confidence or 0.95
+    validity = validity_text(found.anytime, found.looks)
+    interval = interval_name(confidence, validity) if with_interval else ""
     rival = quote_if_needed(found.runner_up)
     return lead_text(figures, found.direction, rival, difference, (low, high), interval)
 
@@ -146,6 +150,8 @@ def _findings(found: Recommendation) -> list[str]:
         texts.append(f"estimated lead: {_lead(found, figures, with_interval=both)}")
     if found.sure and found.low is not None and found.high is not None and found.low <= 0.0:
         texts.append("the stopping rule uses a stronger test than this interval")
+    if found.looks is not None and not found.sure:
+        texts.append(found.looks.text)
     if found.p_best is not None:
         texts.append(f"the arm is {chance_text(found.p_best, found.prior)}")
     return texts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -37,6 +37,7 @@ class ExperimentSettings:
     control : the arm that visitors get while no pull can be given to them and no arm is shipped.
     environments : labels of the environments from which the policy chooses; None if the caller names them.
     tolerance : difference of means that does not matter to the stopping rule.
+    looks : planned number of looks, and the name of their spending function; None without a plan.
     """
 
     limits: tuple[float, float] | None = None
@@ -54,6 +55,7 @@ class ExperimentSettings:
     control: str | None = None
     environments: tuple[Label, ...] | None = None
     tolerance: float = 0.0
+    looks: Sequence[Any] | None = None
 
     @property
     def has_window(self) -> bool:
@@ -64,7 +66,8 @@ class ExperimentSettings:
     def has_normal_rule(self) -> bool:
         """Whether the experiment has a stopping rule that assumes normally distributed rewards."""
         normal = REWARD_KINDS[self.rewards].normal
-        return self.confidence is not None and normal and self.environments is None
+        unplanned = self.environments is None and self.looks is None
+        return self.confidence is not None and normal and unplanned
 
 
 def settings_of(created: Created) -> ExperimentSettings:

@@ -221,6 +221,10 @@ class TellMethods(ExperimentBase):
     def _warm(self, cells: tuple[Any, ...], by: str | None) -> None:
         self._check_accepts_summaries("a warm start")
         check_labelled(self._state.book, "a warm start")
+        if self._state.settings.looks is not None:
+            raise InputError(
+                "a warm start is not possible with planned looks, which are for new rewards only"
+            )
         self._state.add(e.Warmed(self._now(), by, cells))
 
 

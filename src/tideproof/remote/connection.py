@@ -9,6 +9,7 @@ from urllib.parse import quote
 from tideproof.errors import InputError, describe_value
 from tideproof.experiment.lifecycle import checked_arms
 from tideproof.experiment.snapshots.experiment_file import describe_policy
+from tideproof.experiment.stopping.look_rule import checked_plan
 from tideproof.policies.policy_registry import as_policy
 from tideproof.remote.http_calls import ServiceClient, checked_url
 from tideproof.remote.remote_experiment import RemoteExperiment
@@ -70,6 +71,8 @@ def _as_json(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of an experiment in the form that the service accepts as JSON."""
     if "clock" in options:
         raise InputError("clock cannot be set: the service uses its own clock")
+    if options.get("looks") is not None:
+        options = options | {"looks": list(checked_plan(options["looks"]))}
     policy = options.get("policy")
     if policy is None or isinstance(policy, str):
         return options

@@ -23,6 +23,7 @@ from tideproof.errors import InputError, UnknownName, describe_value
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.experiment_diagnostics import Diagnostics
+from tideproof.experiment.look_progress import LookProgress
 from tideproof.experiment.pull import Label, Pull, checked_label
 from tideproof.experiment.recommendation import Recommendation
 from tideproof.experiment.snapshots.experiment_file import parse, rebuild_state
@@ -297,12 +298,11 @@ class RemoteExperiment:
 
     def recommend(self, *, prior: Prior = "exchangeable") -> Recommendation:
         """Return the arm that would be selected now, with its estimated lead and the evidence for it."""
-        fields = self._get("recommendation", prior=require_prior(prior))
-        chance = fields.pop("p_best")
-        del fields["sentence"]
-        fields["groups"] = tuple(map(tuple, fields["groups"]))
-        fields["remarks"], fields["left_out"] = tuple(fields["remarks"]), tuple(fields.get("left_out", ()))
-        return Recommendation(**fields, chance=lambda: chance)
+        return _to_recommendation(self._get("recommendation", prior=require_prior(prior)))
+
+    def look(self, look: float | None = None, by: str | None = None) -> Recommendation:
+        """Make a planned look: record it with the error probability that it spends, and decide."""
+        return _to_recommendation(self._post("looks", look=look, by=by))
 
     def copy(self) -> Experiment:
         """Return an in-memory copy of the experiment, without the salt for hashing unit IDs."""
@@ -379,3 +379,14 @@ def _id(pull: Any) -> str:
     if not isinstance(id, str):
         raise UnknownName(f"unknown pull {describe_value(pull)}; an experiment takes the pull or its id")
     return id
+
+
+def _to_recommendation(fields: dict[str, Any]) -> Recommendation:
+    """Return a recommendation from its JSON form."""
+    chance = fields.pop("p_best")
+    del fields["sentence"]
+    fields["groups"] = tuple(map(tuple, fields["groups"]))
+    fields["remarks"], fields["left_out"] = tuple(fields["remarks"]), tuple(fields.get("left_out", ()))
+    if fields.get("looks") is not None:
+        fields["looks"] = LookProgress(**fields["looks"] | {"made": tuple(fields["looks"]["made"])})
+    return Recommendation(**fields, chance=lambda: chance)

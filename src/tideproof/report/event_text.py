@@ -218,6 +218,13 @@ def _describe_confidence(event: e.Sure, book: Book, pulls: int) -> Iterator[str]
     yield f"the stopping rule found that {winner}"
 
 
+def _describe_look(event: e.Looked, book: Book, pulls: int) -> Iterator[str]:
+    """Describe a logged event in words: a planned look was made, and perhaps named the best arm."""
+    found = "no arm is named" if event.arm is None else winner_text(book.arms[event.arm])
+    spent = f"{100 * event.spent:.2g} % of error probability spent so far"
+    yield f"look {event.look:g} at {format_count(event.recorded, 'reward')}: {found} ({spent})"
+
+
 def _describe_note(event: e.Noted, book: Book, pulls: int) -> Iterator[str]:
     """Describe a logged event in words: a user wrote a note."""
     yield f"note: {event.text}"
@@ -270,6 +277,7 @@ EVENT_DESCRIPTIONS: dict[type[Any], _Description] = {
     e.Archived: _describe_reason("archived"),
     e.Restored: _describe_reason("restored from the archive"),
     e.Sure: _describe_confidence,
+    e.Looked: _describe_look,
     e.Noted: _describe_note,
     e.Warmed: _describe_warm_start,
     e.Salted: _describe_salt,

@@ -210,7 +210,7 @@ def _flag_state(run: Experiment) -> list[Any]:
     """Return a description of which arms visitors can get now, to detect when this changes."""
     book = run.internals.state.book
     said = [book.stopped, bool(book.paused), book.remaining == 0, book.archived_at is not None]
-    return [*said, list(book.active), run.shipped]
+    return [*said, list(book.active), run.shipped, len(book.looks)]
 
 
 @locked

@@ -12,7 +12,7 @@ from tideproof.experiment.recommendation import Recommendation
 from tideproof.experiment.settings import to_public_names
 from tideproof.store.backend import LogEntry
 
-_OPTIONS = ("confidence", "rule", "lease", "default", "reserve", "time_zone", "control")
+_OPTIONS = ("confidence", "rule", "lease", "default", "reserve", "time_zone", "control", "looks")
 
 
 def experiment(found: ExperimentStatus, name: str) -> dict[str, Any]:

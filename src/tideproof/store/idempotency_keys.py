@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideproof.errors import InputError, describe_value
 from tideproof.experiment.pull import Pull
+from tideproof.experiment.recommendation import Recommendation
 from tideproof.experiment.unit_assignments import hash_outcome_key
 from tideproof.store.backend import StoredAnswer
 
@@ -61,6 +62,8 @@ def encode_answer(run: Experiment, key: str, command: str, result: Any) -> Store
 
     Each pull becomes its number.
     """
+    if isinstance(result, Recommendation) and json.loads(command)[0] == "look":
+        result = None  # a repeated look returns the recommendation of that time
     book = run.internals.state.book
     pulls = result if isinstance(result, list) else [result]
     if result is not None and not all(isinstance(pull, Pull) for pull in pulls):
@@ -80,6 +83,8 @@ def decode_answer(run: Experiment, stored: StoredAnswer, command: str) -> Any:
     """
     check_same_command(stored, command)
     result, pulls = json.loads(stored.answer), run.internals.state.book.pulls
+    if json.loads(command)[0] == "look":
+        return run.recommend()
     if result is None:
         return None
     return [pulls[number] for number in result] if isinstance(result, list) else pulls[result]

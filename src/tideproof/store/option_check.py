@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OPTIONS = ("budget", "policy", "tide", "confidence", "rule", "seed", "direction", "rewards", "scale",
            "limits", "minimum_shares", "maximum_shares", "lease", "default", "reserve",
-           "time_zone", "control", "environments", "tolerance")  # fmt: skip
+           "time_zone", "control", "environments", "tolerance", "looks")  # fmt: skip
 
 
 def check_options(

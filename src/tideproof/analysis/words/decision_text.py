@@ -25,7 +25,6 @@ from tideproof.text import (
 
 if TYPE_CHECKING:
     from tideproof.analysis.arm_comparisons import About, Doubt
-    from tideproof.stats.looks.look_plan import Looks
 
 Bounds = tuple[float | None, float | None]  # of a confidence interval; None where unknown
 IS_BEST, CANNOT_BE_EXCLUDED, TO_NAME_BEST = "is best", "cannot be excluded", "to name a best arm"
@@ -73,7 +72,7 @@ def interval_name(confidence: float, validity: str = "") -> str:
     return f"{level_text(confidence)} confidence interval{validity and f', {validity}'}"
 
 
-def validity_text(anytime: bool, looks: Looks | None = None) -> str:
+def validity_text(anytime: bool, looks: object | None = None) -> str:
     """Return text that says at which analyses of growing data statements hold; empty for a single one.
 
     >>> from tideproof.stats.looks.look_plan import Looks

@@ -229,6 +229,24 @@ class Sure(NamedTuple):
     confidence: float
 
 
+class Looked(NamedTuple):
+    """Event: a planned look was made, which spent error probability and perhaps named the best arm.
+
+    `look` says how far the plan was, and `spent` is the error probability spent up to it. `recorded` is the
+    number of rewards. Each of the `variances` is (arm, arm, variance of their estimated difference). `arm` is
+    the number of the arm that the look named, or None. A look with the number of the last one replaces it,
+    after a correction.
+    """
+
+    at: float
+    by: str | None
+    look: float
+    spent: float
+    recorded: int
+    variances: tuple[tuple[int, int, float], ...]
+    arm: int | None
+
+
 class Noted(NamedTuple):
     """Event: a free-text note was added to the event log."""
 
@@ -279,7 +297,7 @@ class Exposed(NamedTuple):
 Event = (
     Created | Opened | Unlabelled | Asked | AskedPairs | Told | Added | Shared | Summarised | Cancelled
     | Expired | Corrected | ArmAdded | ArmRetired | Extended | Paused | Resumed | Stopped | Sure | Noted
-    | Warmed | Salted | UnitForgotten | Exposed | Archived | Restored
+    | Warmed | Salted | UnitForgotten | Exposed | Archived | Restored | Looked
 )  # fmt: skip
 
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Event)}

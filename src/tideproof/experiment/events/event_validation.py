@@ -19,6 +19,7 @@ from tideproof.experiment.reward_kinds import checked_rewards
 from tideproof.experiment.settings import settings_of
 from tideproof.experiment.state.environment_choice_state import EnvironmentChoiceState
 from tideproof.experiment.state.experiment_state import State
+from tideproof.experiment.stopping.look_rule import LookStopRule
 from tideproof.experiment.stopping.stop_rule import check_rule, rule_of
 from tideproof.experiment.tells import WIDEST, checked_limits
 from tideproof.policies.stopping_policy import STOPPING_RULES
@@ -188,8 +189,23 @@ def _check_restored(state: State, event: e.Restored) -> None:
 
 def _check_sure(state: State, event: e.Sure) -> None:
     rule = rule_of(state.created)
+    _require(rule is not None and not isinstance(rule, LookStopRule), event)
     _require(rule is not None and event.rule in STOPPING_RULES and event.confidence == rule.confidence, event)
     _require(event.arm in state.book.active and state.book.sure is None, event)
+
+
+def _check_looked(state: State, event: e.Looked) -> None:
+    rule, book = rule_of(state.created), state.book
+    _require(isinstance(rule, LookStopRule) and event.recorded == book.recorded, event)
+    assert isinstance(rule, LookStopRule)
+    arms = range(len(book.arms))
+    _require(all(a in arms and b in arms and variance >= 0.0 for a, b, variance in event.variances), event)
+    _require(event.arm is None or event.arm in book.active, event)
+    try:
+        spent = rule.resolve(book, event.look).error_spent(1.0 - rule.confidence)[-1]
+    except InputError:
+        _require(False, event)
+    _require(math.isclose(event.spent, spent, rel_tol=1e-9), event)
 
 
 def _check_extended(state: State, event: e.Extended) -> None:
@@ -197,6 +213,7 @@ def _check_extended(state: State, event: e.Extended) -> None:
 
 
 def _check_warmed(state: State, event: e.Warmed) -> None:
+    _require(state.settings.looks is None, event)
     _require(state.book.tide not in ("hidden", "both"), event)
     _require(state.settings.environments is None, event)
     for arm, _, n, mean, squares in event.cells:
@@ -246,6 +263,7 @@ EVENT_CHECKS: dict[type[Any], Callable[[State, Any], None]] = {
     e.ArmAdded: _check_arm_added,
     e.ArmRetired: _check_arm_retired,
     e.Sure: _check_sure,
+    e.Looked: _check_looked,
     e.Extended: _check_extended,
     e.Warmed: _check_warmed,
     e.Salted: _check_salted,

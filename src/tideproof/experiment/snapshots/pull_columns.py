@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tideproof.experiment.events.event_records import Stopped, Sure
+from tideproof.experiment.events.event_records import Looked, Stopped, Sure
 from tideproof.experiment.pull import Label, Pull, PullStatus
 from tideproof.experiment.state.pulls_book import Book, SharePlan, Summary
 
@@ -42,6 +42,7 @@ def book_to_columns(book: Book) -> list[Any]:
         [list(book.units), list(book.units.values()), sorted(book.of_units), list(book.reserved)],
         [[label, list(plan.shares), plan.left] for label, plan in book.plans.items()],
         [[number, key, reward] for (number, key), reward in book.added.items()],
+        [[*look[:5], [list(pair) for pair in look.variances], look.arm] for look in book.looks],
     ]
 
 
@@ -59,7 +60,8 @@ def _sessions(book: Book) -> list[list[Any]]:
 
 def restore_book(book: Book, contents: Any) -> None:
     """Fill an empty `Book` (all pulls of an experiment) with the contents that `book_to_columns` returned."""
-    (arms, retired, asked), plain, (stop, sure), columns, names_of, summaries, units, plans, added = contents
+    (arms, retired, asked), plain, (stop, sure), columns, names_of, *others = contents
+    summaries, units, plans, added, looks = others
     labels, sessions = names_of
     book.arms, book.retired, book.asked = list(arms), list(retired), list(asked)
     for name, value in zip(_PLAIN, plain, strict=True):
@@ -85,4 +87,8 @@ def restore_book(book: Book, contents: Any) -> None:
     book.units, book.of_units = dict(zip(names, numbers, strict=True)), set(of_units)
     book.reserved = dict.fromkeys(reserved)
     book.plans = {label: SharePlan(tuple(shares), left) for label, shares, left in plans}
+    book.looks = [
+        Looked(at, by, look, spent, recorded, tuple((a, b, value) for a, b, value in variances), named)
+        for at, by, look, spent, recorded, variances, named in looks
+    ]
     book.added = {(number, key): reward for number, key, reward in added}

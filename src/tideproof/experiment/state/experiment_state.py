@@ -421,6 +421,15 @@ class State:
     def _apply_sure(self, event: e.Sure) -> None:
         self.book.sure = event
 
+    def _apply_looked(self, event: e.Looked) -> None:
+        book = self.book
+        if book.looks and book.looks[-1].look == event.look:
+            book.looks.pop()
+        book.looks.append(event)
+        confidence = self.settings.confidence or 0.0
+        sure = None if event.arm is None else e.Sure(event.at, event.by, event.arm, "looks", confidence)
+        book.sure = sure
+
     def _apply_opened(self, event: e.Opened) -> None:
         self.book.session = event.session
 
@@ -465,6 +474,7 @@ class State:
         e.Archived: _apply_archived,
         e.Restored: _apply_restored,
         e.Sure: _apply_sure,
+        e.Looked: _apply_looked,
         e.Noted: _apply_noted,
         e.Warmed: _apply_warmed,
         e.Salted: _apply_salted,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from tideproof.errors import UnknownName
-from tideproof.experiment.events.event_records import Stopped, Sure
+from tideproof.experiment.events.event_records import Looked, Stopped, Sure
 from tideproof.experiment.pull import Label, Pull, PullStatus
 
 
@@ -99,6 +99,7 @@ class Book:
     archived_at: float | None = field(default=None, metadata=PLAIN)
     stop: Stopped | None = None
     sure: Sure | None = None
+    looks: list[Looked] = field(default_factory=list)
     salted_from: int = field(default=0, metadata=PLAIN)
     asked: list[int] = field(init=False)
 
@@ -194,6 +195,11 @@ class Book:
         if not self.settled:
             return self.budget + self.surplus + self.warm
         return round(self.budget * (self.settled + self.surplus) / self.settled) + self.warm
+
+    @property
+    def recorded(self) -> int:
+        """Number of rewards recorded, including summaries and rewards from before the experiment."""
+        return self.settled + self.surplus + self.warm
 
     @property
     def stopped(self) -> bool:

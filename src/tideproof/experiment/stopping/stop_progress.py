@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from tideproof.analysis.fit_result import Fit
 from tideproof.experiment.state.experiment_state import State
-from tideproof.experiment.stopping.race_rule import RaceStopRule
-from tideproof.experiment.stopping.stop_rule import StopRule
+from tideproof.experiment.stopping.stop_rule import AnyStopRule, StopRule
 from tideproof.kernels.choose.leader_lead import leader_of, least_lead
 from tideproof.policies.calibrated_bounds import normal_quantile_of_bound
 from tideproof.policies.stopping_policy import STOPPING_RULES
@@ -45,9 +44,9 @@ class StopProgress(NamedTuple):
         return min(0.99, lead**2 / self.required) if math.isfinite(lead) else None
 
 
-def read_stop_progress(rule: StopRule | RaceStopRule, state: State) -> StopProgress:
+def read_stop_progress(rule: AnyStopRule, state: State) -> StopProgress:
     """Return an experiment's progress towards its stopping rule; the caller must hold the lock."""
-    if isinstance(rule, RaceStopRule):  # the race has no single number that says how far it is
+    if not isinstance(rule, StopRule):  # races and planned looks have no number that says how far they are
         return StopProgress(state.book.sure is not None, None, math.inf)
     numbers = state.policy_state
     lead = least_lead(numbers.fit, leader_of(numbers.fit), None) if rule.normal else None

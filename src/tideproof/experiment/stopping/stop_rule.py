@@ -23,6 +23,7 @@ from tideproof.experiment.state.experiment_state import State
 from tideproof.experiment.state.policy_state import PolicyState
 from tideproof.experiment.state.pulls_book import Book
 from tideproof.experiment.state.ratio_odds_fit import RescaledFit
+from tideproof.experiment.stopping.look_rule import LookStopRule, look_rule_of
 from tideproof.experiment.stopping.race_rule import RaceStopRule, race_rule_of
 from tideproof.experiment.stopping.stop_check import StopCheck
 from tideproof.kernels.choose.leader_lead import (
@@ -229,11 +230,16 @@ def _rescaled_lead(found: RescaledFit, sign: float) -> float:
 # -- options of an experiment
 
 
-def rule_of(created: e.Created) -> StopRule | RaceStopRule | None:
+AnyStopRule = StopRule | RaceStopRule | LookStopRule
+
+
+def rule_of(created: e.Created) -> AnyStopRule | None:
     """Return the stopping rule that was set when the experiment was created, or None."""
     settings = settings_of(created)
     if settings.environments is not None:
         return race_rule_of(settings)
+    if settings.looks is not None:
+        return look_rule_of(settings)
     if settings.confidence is None or settings.rule is None:
         return None
     normal = REWARD_KINDS[settings.rewards].normal
@@ -243,7 +249,9 @@ def rule_of(created: e.Created) -> StopRule | RaceStopRule | None:
 
 def check_rule(settings: ExperimentSettings) -> None:
     """Raise an error if a saved experiment has an invalid confidence level or stopping rule."""
-    if settings.confidence is not None or settings.rule is not None:
+    if settings.looks is not None:
+        look_rule_of(settings)
+    elif settings.confidence is not None or settings.rule is not None:
         check_confidence(settings.confidence)
         rule_prefix(settings.rule)
 

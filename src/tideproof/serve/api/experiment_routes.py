@@ -139,6 +139,21 @@ async def stop(
     return await _info(service, name)
 
 
+@router.post("/{name}/looks", summary="Make a planned look")
+async def look(
+    name: str, body: m.LookBody, request: Request, key: Editor, once: IdempotencyKey = None
+) -> m.RecommendationInfo:
+    """Make a look of an experiment with planned looks: record it, and return the recommendation.
+
+    If the look names one arm the best, every visitor gets this arm. A repeated request spends nothing while
+    no further reward was recorded.
+    """
+    service = service_of(request)
+    found = await run_command(service, key, name, once, "look", body.look, author_of(key, body.by))
+    service.flags.forget_list()
+    return m.RecommendationInfo(**await service.call(serializers.recommendation, found))
+
+
 @router.delete("/{name}", summary="Delete an experiment", status_code=204)
 async def delete(name: str, request: Request, key: Admin) -> None:
     """Delete an experiment with all its events, pulls and rewards. This cannot be undone."""

@@ -14,6 +14,7 @@ from tideproof.analysis.words.fit_text import ADAPTIVE
 from tideproof.experiment.events import event_records as e
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.locking import locked
+from tideproof.experiment.look_progress import LookProgress
 from tideproof.experiment.options.tide_options import allowed_for
 from tideproof.experiment.read_model import ExperimentStatus, ReadModel
 from tideproof.experiment.state.hidden_tide_fit import TideFit
@@ -130,8 +131,9 @@ def _collect_parts(run: Experiment, name: str) -> tuple[dict[str, Any], Fit | Ti
     """Return the data for the web page of an experiment, and the fit of its rewards."""
     model, stopping, history, noted = _read_inputs(run)
     found, fit, status = model.recommendation, model.fit, model.status
-    progress = _progress(status, stopping, fit)
-    verdict = experiment_verdict(model, progress[0].text() if progress else "")
+    progress = _progress(status, stopping, fit, found.looks)
+    said = progress[0].text() if progress and found.looks is None else ""
+    verdict = experiment_verdict(model, said)
     shipping, stopped = decision_sentences(status)
     parts: dict[str, Any] = {
         "moment": _moment(status),
@@ -213,10 +215,15 @@ def format_pulls_used(used: int, budget: int | None, lost: int) -> str:
     return f"{said} ({lost:,} cancelled or expired)" if lost else said
 
 
-def _progress(status: ExperimentStatus, stopping: StopProgress | None, fit: Any) -> list[Progress]:
+def _progress(
+    status: ExperimentStatus, stopping: StopProgress | None, fit: Any, looks: LookProgress | None
+) -> list[Progress]:
     """Return how close an experiment is to satisfying its stopping rule and to using up its budget."""
     found = []
-    if stopping is not None:
+    if looks is not None:
+        share = min(1.0, looks.made[-1] / looks.planned) if looks.made else 0.0
+        found.append(Progress("planned looks", share, looks.text))
+    elif stopping is not None:
         near = stopping.share(fit)
         said = "share of the required evidence that has been collected (approximate)"
         said = "not enough rewards yet" if near is None else "satisfied" if near == 1.0 else said

@@ -24,6 +24,8 @@ from tideproof.serve.schemas.field_types import (
     Unit,
     example,
 )
+from tideproof.stats.looks.look_plan import MOST_LOOKS
+from tideproof.stats.looks.spending_functions import SpendingName
 from tideproof.stats.scales.scale_properties import Scale
 
 
@@ -173,6 +175,14 @@ class ExperimentBody(RequestBody):
             "null means 0."
         ),
     ] = None
+    looks: Annotated[
+        Annotated[StrictInt, Field(ge=1, le=MOST_LOOKS)] | tuple[StrictInt, SpendingName] | None,
+        Field(
+            description="Planned number of looks, alone or with the name of the spending function: 14 means "
+            "[14, `pocock`]. Only a look can then name the best arm. Requires a `policy` that does not react "
+            "to rewards, such as `round-robin`. null means that there is no plan."
+        ),
+    ] = None
 
 
 class StopDecision(BaseModel):
@@ -214,6 +224,9 @@ class ExperimentInfo(BaseModel):
     )
     rule: str | None = Field(
         description="Stopping rule, `calibrated` or `proven`; null without a stopping rule."
+    )
+    looks: tuple[int, str] | None = Field(
+        description="Planned number of looks, and the name of the spending function; null without a plan."
     )
     lease: float | None = Field(description="Seconds until a pending pull expires; null means no limit.")
     default: float | None = Field(description="Reward recorded when a pull expires; null means none.")
@@ -368,6 +381,34 @@ class StopBody(RequestBody):
     by: By = None
 
 
+class LookBody(RequestBody):
+    """Make a planned look, which spends error probability and can name the best arm."""
+
+    model_config = example({"by": "ann"})
+    look: Annotated[
+        Number | None,
+        Field(
+            description="How far the plan is, such as 4.6 for a look before the fifth one is due. null means "
+            "the next whole number."
+        ),
+    ] = None
+    by: By = None
+
+
+class LooksInfo(BaseModel):
+    """Planned looks of an experiment: which were made, and when the next one is due."""
+
+    planned: int = Field(description="Planned number of looks.")
+    spending: str = Field(description="Spending function, `pocock` or `obrien-fleming`.")
+    made: list[float] = Field(description="The looks that were made, in their order.")
+    spent: float = Field(description="Error probability that they have spent.")
+    is_current: bool = Field(description="Whether no reward has been recorded since the last look.")
+    next: float | None = Field(description="The next look; null after the last one.")
+    due: int | None = Field(
+        description="Number of rewards at which the next look is due; null without a budget."
+    )
+
+
 class RecommendationInfo(BaseModel):
     """Arm that would be selected now, with its estimated lead; see `tp.Recommendation`."""
 
@@ -396,7 +437,7 @@ class RecommendationInfo(BaseModel):
         description="Confidence level of the stopping rule; null without a stopping rule."
     )
     rule: str | None = Field(
-        description="Stopping rule, `calibrated` or `proven`; null without a stopping rule."
+        description="Stopping rule, `calibrated`, `proven` or `looks`; null without a stopping rule."
     )
     sure: bool = Field(description="Whether the stopping rule has confirmed `arm` as the best.")
     promise: str = Field(
@@ -413,6 +454,11 @@ class RecommendationInfo(BaseModel):
     tide: str = Field(description="Model of the shifts: `labels`, `hidden` or `both`.")
     left_out: list[str] = Field(
         description="Outlying cells (an arm in an environment each) that the lead and the interval exclude."
+    )
+    looks: LooksInfo | None = Field(
+        default=None,
+        description="Planned looks; null without a plan. `low` and `high` are then null between looks, and "
+        "valid at all planned looks together, at the level `confidence`, at a look.",
     )
     sentence: str = Field(description="The recommendation in words.")
 
@@ -438,6 +484,7 @@ EVENT_KINDS = {
     "Resumed": "the experiment was resumed",
     "Stopped": "the experiment was stopped permanently",
     "Sure": "the stopping rule confirmed the best arm",
+    "Looked": "a planned look was made",
     "Noted": "a note was added",
     "Warmed": "rewards from before the experiment were added",
     "Salted": "the salt with which identifiers of units are hashed was set or deleted",
