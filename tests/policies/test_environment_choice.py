@@ -95,10 +95,10 @@ def test_the_rule_of_simulations_asks_for_the_same_pairs(environments, arms, bud
     pairs = np.zeros((budget, 2), np.int64)
     selected = ask_most_valuable(scores, budget, pairs, False)
     table = PairTable(range(environments), arms, seed=0)
-    for step, pair in enumerate(pairs.tolist()):
+    for step, (row, arm) in enumerate(pairs.tolist()):
         model = fit_scores(*table.recorded()) if step else None
-        assert next_pair(table, model, budget) == tuple(pair), f"step {step}"
-        table.set(*pair, PairStatus.RECORDED, scores[tuple(pair)])
+        assert next_pair(table, model, budget) == (row, arm), f"step {step}"
+        table.set(row, arm, PairStatus.RECORDED, scores[row, arm])
     assert fit_scores(*table.recorded()).mean.argmax() == selected
 
 
