@@ -159,7 +159,9 @@ class TestHelpOnEightyColumns:
         page = help_page(command)
         options = [line for line in page if line.startswith("│")]
         assert all(
-            re.match(r"│ (--[a-z-]+|(run -- )?\[?[A-Z]+(\.json)?\]?(\.\.\.)?) .*\S │$", f"{line[:-1].rstrip()} │")
+            re.match(
+                r"│ (--[a-z-]+|(run -- )?\[?[A-Z]+(\.json)?\]?(\.\.\.)?) .*\S │$", f"{line[:-1].rstrip()} │"
+            )
             for line in options
         )
         assert all("…" not in line and len(line) <= 80 for line in page)
