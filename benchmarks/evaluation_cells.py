@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from evaluation_rules import ask_pairs, paired_halving, ucb_e
+
+from tideproof.lab.matrix_simulation import PAIR_RULES, compile_rule
 
 WORLDS = (
     "gsm8k",
@@ -64,17 +65,19 @@ def play_cell(
 ) -> dict[str, object]:
     """Return the error rates of the three rules, and the paired test of the first two."""
     wrong = np.zeros((3, runs))
+    rules = [compile_rule(name) for name in PAIR_RULES]
     begin = time.perf_counter()
     for run in range(runs):
         random = np.random.default_rng([run, models, *world.encode()])
         scores = draw_scores(world, models, matrix, random)
         mean = scores.mean(axis=0)
         budget = round(share * scores.size)
-        pick, pairs = ask_pairs(scores, budget, True)
-        if run < 20:
-            assert len(np.unique(pairs, axis=0)) == budget, "a pair was asked twice"
-        picks = pick, paired_halving(scores, budget), ucb_e(scores, budget)
-        wrong[:, run] = mean[list(picks)] < mean.max() - 1e-12
+        for number, rule in enumerate(rules):
+            pairs = np.full((budget, 2), -1, np.int64)
+            wrong[number, run] = mean[rule(scores, budget, pairs)] < mean.max() - 1e-12
+            if run < 20:
+                asked = pairs[pairs[:, 0] >= 0]
+                assert len(np.unique(asked, axis=0)) == len(asked), "a pair was asked twice"
     excess = wrong[0] - LIMIT * wrong[1]
     deviate = excess.mean() / max(excess.std() / runs**0.5, 1e-12)
     errors = wrong.mean(axis=1)
@@ -85,25 +88,6 @@ def play_cell(
     }  # fmt: skip
 
 
-def check_pairs() -> None:
-    """Raise an error unless the product chooses the same pairs as the compiled rule, in four worlds."""
-    from tideproof.policies.environment_choice.arm_environment_pairs import PairStatus, PairTable
-    from tideproof.policies.environment_choice.pair_values import next_pair
-    from tideproof.policies.environment_choice.score_model import fit_scores
-
-    for seed, (items, models, budget) in enumerate(
-        [(60, 4, 120), (200, 10, 500), (100, 12, 400), (50, 3, 150)]
-    ):
-        scores = np.random.default_rng(seed).random((items, models))
-        table = PairTable(range(items), models, seed)
-        for step, pair in enumerate(ask_pairs(scores, budget, False)[1].tolist()):
-            model = fit_scores(*table.recorded()) if step else None
-            found = next_pair(table, model, budget)
-            assert found == tuple(pair), f"world {seed}, step {step}: the product asks {found}, not {pair}"
-            table.set(*pair, PairStatus.RECORDED, scores[tuple(pair)])
-    print("the product chooses the same pairs")
-
-
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--data", type=Path, default=Path("../shared/data"))
@@ -112,11 +96,7 @@ def main() -> None:
     options.add_argument("--shares", default=",".join(map(str, SHARES)))
     options.add_argument("--worlds", default=",".join(WORLDS))
     options.add_argument("--json", type=Path)
-    options.add_argument("--check", action="store_true", help="compare the pairs with those of the product")
     given = options.parse_args()
-    if given.check:
-        check_pairs()
-        return
     rows = []
     for world in given.worlds.split(","):
         matrix = None if world.startswith("logit") else read_matrix(world, given.data)

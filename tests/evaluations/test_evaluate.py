@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import threading
 
 import pytest
@@ -176,3 +177,27 @@ def test_an_interrupt_leaves_the_pulls_pending(tmp_path):
     found = tp.evaluate(["a", "b"], range(10), score, store=url, workers=2)
     assert found.answered == 20
     assert len(called) <= 22  # at most the two calls that were running are repeated
+
+
+@pytest.mark.parametrize(
+    ("options", "first", "last"),
+    [
+        ({"budget": 90}, r"\w leads", r"c leads by 0\.\d+"),
+        ({"confidence": 0.95}, r"\w leads, 3 of 3 models left", r"c is the best \(confidence 0.95\)"),
+    ],
+)
+def test_progress_says_who_leads_and_how_certain_that_is(options, first, last):
+    texts = []
+    skill = {"a": 0.1, "b": 0.3, "c": 0.9}
+    tp.evaluate(
+        skill,
+        range(100),
+        lambda share, item: float((item * 37) % 100 < 100 * share),
+        workers=1,
+        report=lambda counts: texts.append(counts.leader),
+        **options,
+    )
+    assert re.fullmatch(first, texts[0])
+    assert re.fullmatch(last, texts[-1])
+    assert "confidence" in options or not any("left" in text for text in texts)
+    assert "budget" in options or "c leads, 2 of 3 models left" in texts

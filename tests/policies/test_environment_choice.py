@@ -5,6 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from tideproof.kernels.simulate.pair_rules import ask_most_valuable
 from tideproof.policies.environment_choice.arm_environment_pairs import PairStatus, PairTable
 from tideproof.policies.environment_choice.arm_race import ArmRace, RaceRule, critical_deviate
 from tideproof.policies.environment_choice.pair_values import next_pair
@@ -84,6 +85,21 @@ def test_a_pair_gains_at_least_as_much_as_any_other_or_begins_a_new_environment(
         table.set(row, arm, PairStatus.RECORDED, scores[row, arm])
     assert revisits > 10
     assert (table.status == PairStatus.RECORDED).sum() == 70
+
+
+@pytest.mark.parametrize(
+    ("environments", "arms", "budget"), [(60, 4, 110), (100, 10, 120), (40, 3, 119), (40, 8, 90)]
+)
+def test_the_rule_of_simulations_asks_for_the_same_pairs(environments, arms, budget):
+    scores = np.random.default_rng(arms).random((environments, arms))
+    pairs = np.zeros((budget, 2), np.int64)
+    selected = ask_most_valuable(scores, budget, pairs, False)
+    table = PairTable(range(environments), arms, seed=0)
+    for step, (row, arm) in enumerate(pairs.tolist()):
+        model = fit_scores(*table.recorded()) if step else None
+        assert next_pair(table, model, budget) == (row, arm), f"step {step}"
+        table.set(row, arm, PairStatus.RECORDED, scores[row, arm])
+    assert fit_scores(*table.recorded()).mean.argmax() == selected
 
 
 def test_all_pairs_are_asked_once_and_then_none_is_left():

@@ -360,6 +360,24 @@ def test_an_experiment_is_begun(here):
         check_page(answer.text)
 
 
+def test_an_experiment_chooses_among_the_environments_of_the_form(here):
+    fields = {"name": "items", "arms": "A\nB", "environments": "q1\r\nq2\n\nq3", "confidence": "0.95"}
+    assert send(here, "/new", fields | {"do": "begin"}).status_code == 303
+    pulls = here.post("/v1/experiments/items/ask", {"n": 6}).json()["pulls"]
+    assert {(pull["arm"], pull["environment"]) for pull in pulls} == {
+        (arm, label) for arm in "AB" for label in ("q1", "q2", "q3")
+    }
+    for bad, said in (
+        ({"environments": "q1\nq1"}, "“Environments to choose from” must"),
+        ({"visitors": "yes"}, "Environments to choose from"),
+    ):
+        refused = send(here, "/new", fields | {"name": "more", "do": "begin"} | bad)
+        assert refused.status_code == 400
+        assert said in html.unescape(refused.text)
+        assert ">q1" in refused.text  # nothing has to be typed twice
+        check_page(refused.text)
+
+
 def test_what_an_experiment_allows_for_is_chosen_and_shown(here):
     fields = {"name": "rough days", "arms": "A\nB", "budget": "80", "policy": "auto:contrast", "do": "begin"}
     refused = send(here, "/new", fields | {"confidence": "0.95"})

@@ -152,7 +152,8 @@ def _progress(total: int, hidden: bool) -> Any:
             def report(counts: Any) -> None:
                 cost = f", cost {counts.cost:,.4g}" if counts.cost else ""
                 failed = f", {len(counts.failed)} failed" if counts.failed else ""
-                bar(counts.calls + counts.reused, f"asking{cost}{failed}")
+                leader = f": {escape_control_characters(counts.leader)}" if counts.leader else ""
+                bar(counts.calls + counts.reused, f"asking{cost}{failed}{leader}")
 
             yield report
 

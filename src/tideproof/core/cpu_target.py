@@ -29,3 +29,16 @@ def compile_for_cpu(f: Kernel, entry: bool) -> Kernel:
         options |= {"forceinline": True, "no_cpython_wrapper": True, "pipeline_class": InlineCompiler}
     compiled: Kernel = numba.njit(**options)(f)
     return compiled
+
+
+def compile_with_arrays(f: Kernel, entry: bool) -> Kernel:
+    """Compile a kernel that creates arrays for one CPU core; the result releases the GIL.
+
+    Simulations of the usual policies use `compile_for_cpu`, whose kernels must not create arrays.
+    """
+    try:
+        import numba
+    except ImportError:
+        raise MissingExtra.for_module("numba", "lab", "compiled simulation") from None
+    compiled: Kernel = numba.njit(nogil=True, error_model="numpy")(f)
+    return compiled

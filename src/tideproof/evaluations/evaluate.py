@@ -72,7 +72,7 @@ def evaluate(
     answers
         File to which each answer is written before it counts. Answers in it are used instead of calls.
     report
-        Function that is called after each answer with the counts so far.
+        Function that is called after each answer with the counts so far and the model that leads.
 
     Examples
     --------

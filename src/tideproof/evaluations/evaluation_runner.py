@@ -13,6 +13,7 @@ from typing import Any
 
 from tideproof.errors import Finished, InputError, TideproofError, describe_value
 from tideproof.evaluations.answer_file import Answer, AnswerFile
+from tideproof.evaluations.current_leader import describe_leader
 from tideproof.experiment.experiment import Experiment
 from tideproof.experiment.pull import Label, Pull
 
@@ -35,6 +36,7 @@ class CallCounts:
         needed a repeated call.
     cost : cost of all answers, including those found in the file.
     failed : the pairs for which all calls failed, with the last error.
+    leader : text on the model that leads, and on how certain that is.
     """
 
     calls: int = 0
@@ -42,6 +44,7 @@ class CallCounts:
     retries: int = 0
     cost: float = 0.0
     failed: list[tuple[str, Label, str]] = field(default_factory=list)
+    leader: str = ""
 
 
 class EvaluationRunner:
@@ -101,7 +104,7 @@ class EvaluationRunner:
                 return pull
             self._run.tell(pull, answer.score)
             self.counts.reused += 1
-            self._report(self.counts)
+            self._show()
 
     def _finish(self, pull: Pull, done: Future[Answer]) -> None:
         counts = self.counts
@@ -122,7 +125,11 @@ class EvaluationRunner:
             self._run.tell(pull, answer.score)
             counts.calls += 1
             counts.cost += answer.cost
-        self._report(counts)
+        self._show()
+
+    def _show(self) -> None:
+        self.counts.leader = describe_leader(self._run)
+        self._report(self.counts)
 
     def _call_repeatedly(self, call: Callable[[str, Label], Any], pull: Pull) -> Answer:
         """Call the scoring function in a thread of its own, and again if it fails."""

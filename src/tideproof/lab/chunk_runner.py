@@ -77,7 +77,7 @@ def run_plan(
         tally=total._replace(selected=np.concatenate(selected, axis=-1)[..., :done]),
         interrupted=done < replications,
         keep=plan.keep,
-        made=_versions() | {"engine": chosen.name, "seconds": round(time.perf_counter() - start, 3)},
+        made=package_versions() | {"engine": chosen.name, "seconds": round(time.perf_counter() - start, 3)},
     )
 
 
@@ -106,7 +106,7 @@ def _tallies(
             future.cancel()
 
 
-def _versions() -> dict[str, Any]:
+def package_versions() -> dict[str, Any]:
     """Return the versions of tideproof, Python, NumPy and numba, which are saved with simulation results."""
     made: dict[str, Any] = {"tideproof": __version__, "python": platform.python_version()}
     for package in ("numpy", "numba"):

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from contextlib import nullcontext
+from typing import Any
 
 from tideproof.lab.chunk_runner import ProgressContext, run_plan
+from tideproof.lab.matrix_simulation import simulate_matrix
 from tideproof.lab.simulation_plan import make_plan
 from tideproof.lab.study import Study
 from tideproof.policies.policy_registry import Chosen
 from tideproof.progress import progress_bar
-from tideproof.worlds import World
+from tideproof.worlds import ResponseMatrix, World
 
 
 def simulate(
-    world: World,
+    world: World | ResponseMatrix,
     policies: Chosen | Iterable[Chosen],
     budgets: int | Iterable[int],
     replications: int = 100_000,
@@ -34,9 +36,12 @@ def simulate(
     Parameters
     ----------
     world
-        `tp.mdm(...)`, `tp.slippage(...)` or `tp.World(...)`.
+        `tp.mdm(...)`, `tp.slippage(...)` or `tp.World(...)`; or `tp.worlds.ResponseMatrix(...)`, in which
+        each pair of an arm and an environment can be asked for once, in random orders of both.
     policies
-        Names, `tp.policy(...)` or `Policy` objects; their labels must be unique.
+        Names, `tp.policy(...)` or `Policy` objects; their labels must be unique. For a response matrix:
+        `"valuable-pairs"` (the rule of `tp.Experiment` with `environments`; it estimates the variances only
+        after every 5 % of the calls), `"paired-halving"` and `"ucb-e"`.
     budgets
         Numbers of pulls at which the selection is recorded, in ascending order.
     replications
@@ -70,10 +75,14 @@ def simulate(
     >>> study.pics("round-robin")
     array([0.244 , 0.1065])
     """
-    plan = make_plan(world, policies, budgets, seed, keep)
     watch: ProgressContext | None = None
     if callable(progress):
         watch = nullcontext(progress)
     elif progress:
         watch = progress_bar("simulating", replications, "replications", first="compiling")
+    if isinstance(world, ResponseMatrix):
+        rules: Any = policies
+        with watch or nullcontext(lambda done: None) as show:
+            return simulate_matrix(world, rules, budgets, replications, seed, executor, engine, keep, show)
+    plan = make_plan(world, policies, budgets, seed, keep)
     return run_plan(plan, replications, executor, engine, watch)

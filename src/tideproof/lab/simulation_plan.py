@@ -104,19 +104,25 @@ def make_plan(world: Any, policies: Any, budgets: Any, seed: Any, keep: Any = ()
             raise InputError(
                 f"two policies have the label {label!r}: change one with tp.policy(..., label=...)"
             )
-    points = _check_budgets(budgets, "budgets")
-    if not points:
-        raise InputError("budgets must not be empty")
+    points, kept = checked_budgets(budgets, keep)
     for spec in specs:
         for budget in points if spec.policy.needs_horizon else points[:1]:
             spec.within(world).params(arms, budget)
+    return SimulationPlan(world, specs, points, require_whole_number("seed", seed, 0, 2**64 - 1), kept)
+
+
+def checked_budgets(budgets: Any, keep: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the budgets of a simulation and those at which selections are kept, or raise an error."""
+    points = _check_budgets(budgets, "budgets")
+    if not points:
+        raise InputError("budgets must not be empty")
     kept = _check_budgets(keep, "keep")
     for budget in kept:
         if budget not in points:
             raise InputError(
                 f"keep must contain only budgets of the study ({join_names(points)}), not {budget}"
             )
-    return SimulationPlan(world, specs, points, require_whole_number("seed", seed, 0, 2**64 - 1), kept)
+    return points, kept
 
 
 def _check_budgets(budgets: Any, argument: str) -> tuple[int, ...]:

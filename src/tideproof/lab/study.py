@@ -23,7 +23,7 @@ from tideproof.lab.replication_sums import ReplicationSums
 from tideproof.lab.share_intervals import Interval, PairedRatio, binomial, paired, paired_ratio, quantile
 from tideproof.table import Table, render_notebook_html
 from tideproof.text import join_names
-from tideproof.worlds import World
+from tideproof.worlds import ResponseMatrix, World, world_from_dict
 
 if TYPE_CHECKING:
     from tideproof.draw.matplotlib_figure import Figure
@@ -69,7 +69,7 @@ class Study:
     keep : the budgets at which the selected arm of every replication was kept.
     """
 
-    world: World
+    world: World | ResponseMatrix
     recipes: tuple[Recipe, ...]
     budgets: tuple[int, ...]
     replications: int
@@ -279,7 +279,7 @@ class Study:
     @classmethod
     def _from_dict(cls, plain: dict[str, Any]) -> Study:
         """Rebuild simulation results from the content of a JSON file, and check that they are consistent."""
-        world = World.from_dict(plain["world"])
+        world = world_from_dict(plain["world"])
         recipes = tuple(Recipe(**recipe) for recipe in plain["policies"])
         budgets = tuple(require_whole_number("a budget", budget, 1) for budget in plain["budgets"])
         replications = require_whole_number("replications", plain["replications"], 1)

@@ -18,18 +18,14 @@ from typing import Any
 import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats
+from tideproof.kernels.simulate.pair_rules import FULL_ENVIRONMENTS, LOOKAHEAD, ROUNDING, TIE
 from tideproof.policies.environment_choice.arm_environment_pairs import PairTable
 from tideproof.policies.environment_choice.score_model import ScoreModel, information
-
-_FULL_ENVIRONMENTS = 5  # number of environments that are asked of all arms first, if the budget is large
-_TIE = 1e-4  # a gain must be larger by this share to be preferred to an earlier one
-_ROUNDING = 1e-9  # gains that differ by less are equal
-_LOOKAHEAD = 3  # number of arms added at once to a pattern that was asked of few arms
 
 
 def first_environments(arms: int, budget: int) -> int:
     """Return in how many environments all arms are pulled before pairs are chosen by their value."""
-    return max(1, min(_FULL_ENVIRONMENTS, budget // (4 * arms)))
+    return max(1, min(FULL_ENVIRONMENTS, budget // (4 * arms)))
 
 
 def next_pair(table: PairTable, model: ScoreModel | None, budget: int) -> tuple[int, int] | None:
@@ -119,10 +115,10 @@ def _best_gain(weights: Floats, asked: Floats, free: Any, ratio: float) -> tuple
         cross[index] += weights[arm]
         size[index] += 1.0
         open_[index, arm] = False
-        patient = (cost < found[index] + 2) & ((cost < _LOOKAHEAD) | (asked[index].sum(axis=1) == 0.0))
+        patient = (cost < found[index] + 2) & ((cost < LOOKAHEAD) | (asked[index].sum(axis=1) == 0.0))
         index = index[patient & open_[index].any(axis=1)]
-    best = int(np.argmax(gain >= gain.max() - _ROUNDING * abs(gain.max())))
+    best = int(np.argmax(gain >= gain.max() - ROUNDING * abs(gain.max())))
     empty = np.flatnonzero(asked.sum(axis=1) == 0.0)
-    if len(empty) and gain[empty[0]] * (1.0 + _TIE) >= gain[best]:
+    if len(empty) and gain[empty[0]] * (1.0 + TIE) >= gain[best]:
         best = int(empty[0])
     return best, int(first[best])

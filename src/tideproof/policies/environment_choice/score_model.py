@@ -15,14 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tideproof.core.kernel_state_arrays import Floats
-
-_FIRST_RATIO = 0.5
-_PRIOR_SHARE, _PRIOR_PAIRS = (
-    0.3,
-    40.0,
-)  # share of the environments in the variance; how many pairs it counts as
-_LARGEST_SHARE = 0.98
-_RIDGE = 1e-6  # makes the information matrix invertible before all arms have scores
+from tideproof.kernels.simulate.pair_rules import FIRST_RATIO, LARGEST_SHARE, PRIOR_PAIRS, PRIOR_SHARE, RIDGE
 
 
 class ScoreModel(NamedTuple):
@@ -45,7 +38,7 @@ def information(asked: Floats, counts: Floats, ratio: float) -> Floats:
     """Return the information matrix of the arm means, from which arms were pulled in each environment."""
     weight = counts * ratio / (1.0 + ratio * asked.sum(axis=1))
     matrix = np.diag(counts @ asked) - asked.T @ (asked * weight[:, None])
-    return np.asarray(matrix + _RIDGE * np.eye(asked.shape[1]))
+    return np.asarray(matrix + RIDGE * np.eye(asked.shape[1]))
 
 
 def fit_scores(has_score: Floats, scores: Floats) -> ScoreModel:
@@ -54,7 +47,7 @@ def fit_scores(has_score: Floats, scores: Floats) -> ScoreModel:
     Both arguments have a row for each environment and a column for each arm; `has_score` is 0 or 1, and
     `scores` is 0 where there is no score.
     """
-    ratio, noise = _FIRST_RATIO, 1.0
+    ratio, noise = FIRST_RATIO, 1.0
     for _ in range(2):
         mean, _inverse = _solve(has_score, scores, ratio)
         ratio, noise = _variances(has_score, (scores - mean) * has_score)
@@ -77,6 +70,6 @@ def _variances(has_score: Floats, residuals: Floats) -> tuple[float, float]:
     variance = max(float(squares.sum() / max(count, 1.0)), 1e-12)
     pairs = float((size * (size - 1.0)).sum())
     covariance = float((sums**2 - squares).sum())
-    share = (covariance + _PRIOR_SHARE * variance * _PRIOR_PAIRS) / (pairs + _PRIOR_PAIRS) / variance
-    share = min(max(share, 0.0), _LARGEST_SHARE)
+    share = (covariance + PRIOR_SHARE * variance * PRIOR_PAIRS) / (pairs + PRIOR_PAIRS) / variance
+    share = min(max(share, 0.0), LARGEST_SHARE)
     return share / (1.0 - share), variance * (1.0 - share)

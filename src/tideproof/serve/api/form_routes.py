@@ -86,7 +86,7 @@ async def new(request: Request, key: Editor) -> Response:
         body = m.ExperimentBody(**_experiment_fields(given))
         await experiment_routes.begin(body, request, Response(), key, None)
     except _WRONG as error:
-        said = with_variants(_error_text(error, NEW_LABELS), _arms(given))
+        said = with_variants(_error_text(error, NEW_LABELS), [*_arms(given), *_lines(given, "environments")])
         return page("new", key, _error_status(error), given=given, said=said, planned=None)
     return redirect(f"/experiments/{quote(body.name, safe='')}")
 
@@ -204,6 +204,8 @@ def _experiment_fields(given: dict[str, str]) -> dict[str, Any]:
     words = ("name", "policy", "rewards", "direction", "rule", "time_zone", "control")
     found: dict[str, Any] = {name: given[name] for name in words if given.get(name)}
     found["arms"] = _arms(given)
+    if environments := _lines(given, "environments"):
+        found["environments"] = environments
     for name in _NUMBERS:
         if text := given.get(name):
             found[name] = _whole(name, text) if name == "budget" else _number(name, text)
@@ -216,7 +218,12 @@ def _experiment_fields(given: dict[str, str]) -> dict[str, Any]:
 
 def _arms(given: dict[str, str]) -> list[str]:
     """Return the names of the arms in a form, which has a text field with one name per line."""
-    return [arm.strip() for arm in given.get("arms", "").splitlines() if arm.strip()]
+    return _lines(given, "arms")
+
+
+def _lines(given: dict[str, str], name: str) -> list[str]:
+    """Return the lines of a text field that are not empty."""
+    return [line.strip() for line in given.get(name, "").splitlines() if line.strip()]
 
 
 def _run_plan(given: dict[str, str]) -> dict[str, Any]:

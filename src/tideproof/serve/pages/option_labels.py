@@ -52,6 +52,7 @@ NEW_LABELS = {
     "control": "Control variant",
     "lease": "Time limit for a reward",
     "time_zone": "Time zone",
+    "environments": "Environments to choose from",
     "budget": "Budget",
     "confidence": "Confidence level to stop early",
     "gap": "Smallest lead worth finding",

@@ -484,7 +484,6 @@ EVENT_KINDS = {
     "Resumed": "the experiment was resumed",
     "Stopped": "the experiment was stopped permanently",
     "Sure": "the stopping rule confirmed the best arm",
-    "Looked": "a planned look was made",
     "Noted": "a note was added",
     "Warmed": "rewards from before the experiment were added",
     "Salted": "the salt with which identifiers of units are hashed was set or deleted",
@@ -492,6 +491,7 @@ EVENT_KINDS = {
     "Exposed": "units saw their arms",
     "Archived": "the experiment was archived",
     "Restored": "the experiment was restored from the archive",
+    "Looked": "a planned look was made",
 }
 
 
