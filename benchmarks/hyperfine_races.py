@@ -31,8 +31,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tideproof.races.process_runner import Measurement, ProcessRunner
-from tideproof.races.race import Race
+from tideproof.races.process_runner import ProcessRunner, RunMeasurement
+from tideproof.races.race import TimingRace
 from tideproof.races.race_options import RaceOptions
 from tideproof.races.race_result import collect_result
 from tideproof.races.raced_commands import CommandContestant, RacedCommand, split_command
@@ -154,7 +154,7 @@ def race(commands: list[str], options: RaceOptions):
             CommandContestant(RacedCommand(f"c{i}", text, split_command(text), {}), runner)
             for i, text in enumerate(commands)
         ]
-        running = Race(contestants, options)
+        running = TimingRace(contestants, options)
         running.run()
     return running, collect_result(running)
 
@@ -285,14 +285,16 @@ def measure_overhead(runs: int) -> None:
         def __init__(self, name: str) -> None:
             self.name = name
 
-        def run(self, first: bool = False) -> Measurement:
+        def run(self, first: bool = False) -> RunMeasurement:
             begin = time.perf_counter()
             process = os.posix_spawnp("true", words, os.environ, file_actions=actions)
             os.wait4(process, 0)
             taken["alone"].append(time.perf_counter() - begin)
-            return Measurement(taken["alone"][-1], 0.001, 0.0)
+            return RunMeasurement(taken["alone"][-1], 0.001, 0.0)
 
-    races = [Race([Alone(f"c{i}") for i in range(count)], RaceOptions(min_rounds=10**9)) for count in (2, 5)]
+    races = [
+        TimingRace([Alone(f"c{i}") for i in range(count)], RaceOptions(min_rounds=10**9)) for count in (2, 5)
+    ]
     with ProcessRunner(timeout=60.0) as runner:
         for _ in range(runs):
             begin = time.perf_counter()

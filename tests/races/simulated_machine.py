@@ -5,8 +5,8 @@ from itertools import count
 
 import numpy as np
 
-from tideproof.races.process_runner import Measurement
-from tideproof.races.race import Race
+from tideproof.races.process_runner import RunMeasurement
+from tideproof.races.race import TimingRace
 from tideproof.races.race_options import RaceOptions
 from tideproof.races.race_result import collect_result
 
@@ -23,7 +23,7 @@ class Machine:
         self._slow ^= self._random.random() < 0.05
         wall = seconds * math.exp(math.log(2.0) * self._slow + self._noise * self._random.standard_normal())
         cpu = seconds * math.exp(0.1 * self._noise * self._random.standard_normal())
-        return Measurement(wall, cpu, 0.0, 50_000_000, 1, 0)
+        return RunMeasurement(wall, cpu, 0.0, 50_000_000, 1, 0)
 
 
 class Simulated:
@@ -47,6 +47,6 @@ def run_race(times, seed=0, noise=0.02, **options):
         each if isinstance(each, Simulated) else Simulated(f"c{i}", each, machine)
         for i, each in enumerate(times)
     ]
-    race = Race(commands, RaceOptions(seed=seed, **{"max_rounds": 400, **options}))
+    race = TimingRace(commands, RaceOptions(seed=seed, **{"max_rounds": 400, **options}))
     race.run()
     return collect_result(race, 30_000_000)

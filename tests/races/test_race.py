@@ -5,7 +5,7 @@ import pytest
 import tideproof as tp
 from races.simulated_machine import Machine, Simulated, run_race
 from tideproof.races.calibrated_race import CalibratedRace
-from tideproof.races.race import Race
+from tideproof.races.race import TimingRace
 from tideproof.races.race_options import RaceOptions
 from tideproof.races.race_result import collect_result
 
@@ -45,7 +45,9 @@ def test_false_alarms_of_identical_commands():
     alarms = 0
     for seed in range(100):
         machine = Machine(seed, noise=0.05)
-        race = Race([Simulated(name, 0.01, machine) for name in "abc"], RaceOptions(seed=seed, max_rounds=30))
+        race = TimingRace(
+            [Simulated(name, 0.01, machine) for name in "abc"], RaceOptions(seed=seed, max_rounds=30)
+        )
         race.run()
         alarms += race.left != {0, 1, 2}
     assert alarms <= 15
@@ -86,7 +88,7 @@ def test_a_race_ends_undecided():
 def test_rounds_before_a_failure_are_kept(error):
     machine = Machine(1)
     commands = [Simulated("c0", 0.01, machine), Simulated("c1", 0.01, machine, error, at=3 + 6)]
-    race = Race(commands, RaceOptions(seed=1))
+    race = TimingRace(commands, RaceOptions(seed=1))
     race.run()
     result = collect_result(race)
     assert (result.rounds, len(result.runs), result.standing) == (5, 10, "undecided")
@@ -96,7 +98,7 @@ def test_rounds_before_a_failure_are_kept(error):
 def test_a_failure_before_the_first_round_is_raised():
     commands = [Simulated("c0", 0.01, Machine(1), tp.errors.CommandFailed("c0: exit code 1"), at=1)] * 1
     with pytest.raises(tp.errors.CommandFailed, match="exit code 1"):
-        Race([*commands, Simulated("c1", 0.01, Machine(1))], RaceOptions()).run()
+        TimingRace([*commands, Simulated("c1", 0.01, Machine(1))], RaceOptions()).run()
 
 
 def test_auto_takes_cpu_time_of_one_thread_that_computes():
@@ -140,6 +142,6 @@ def test_options_that_are_not_allowed(options, message):
 def test_commands_that_cannot_race():
     machine = Machine(1)
     with pytest.raises(tp.errors.InputError, match="at least two commands, not 1"):
-        Race([Simulated("a", 1.0, machine)], RaceOptions())
+        TimingRace([Simulated("a", 1.0, machine)], RaceOptions())
     with pytest.raises(tp.errors.InputError, match="two commands have the name 'a'"):
-        Race([Simulated("a", 1.0, machine)] * 2, RaceOptions())
+        TimingRace([Simulated("a", 1.0, machine)] * 2, RaceOptions())

@@ -15,12 +15,12 @@ from tideproof.analysis.fit import fit
 from tideproof.analysis.fit_result import Fit
 from tideproof.errors import NotComparable
 from tideproof.experiment.experiment import Experiment
-from tideproof.races.race import Contestant, Race, RaceRun, log_time
+from tideproof.races.race import Contestant, RaceRun, TimingRace, log_time
 from tideproof.races.race_comparison import RaceComparison, relative_difference
 from tideproof.races.race_options import RaceOptions
 
 
-class CalibratedRace(Race):
+class CalibratedRace(TimingRace):
     """A race in which a policy chooses the next command to run, and a stopping rule ends it."""
 
     def __init__(self, contestants: Sequence[Contestant], options: RaceOptions) -> None:
@@ -108,6 +108,6 @@ class CalibratedRace(Race):
         )
 
 
-def new_race(contestants: Sequence[Contestant], options: RaceOptions) -> Race:
+def new_race(contestants: Sequence[Contestant], options: RaceOptions) -> TimingRace:
     """Create a race of commands with the stopping rule that its options name."""
-    return (CalibratedRace if options.rule == "calibrated" else Race)(contestants, options)
+    return (CalibratedRace if options.rule == "calibrated" else TimingRace)(contestants, options)

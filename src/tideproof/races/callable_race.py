@@ -8,7 +8,7 @@ from typing import Any
 
 from tideproof.errors import InputError
 from tideproof.races.calibrated_race import new_race
-from tideproof.races.process_runner import Measurement
+from tideproof.races.process_runner import RunMeasurement
 from tideproof.races.race import RaceObserver
 from tideproof.races.race_options import Clock, RaceOptions, RaceRule
 from tideproof.races.race_result import RaceResult, collect_result
@@ -25,10 +25,10 @@ class CallableContestant:
         self._function = function
         self.calls = calls
 
-    def run(self, first: bool = False) -> Measurement:
+    def run(self, first: bool = False) -> RunMeasurement:
         """Call the function repeatedly, and return the average time of one call."""
         wall, cpu = measure_calls(self._function, self.calls)
-        return Measurement(wall / self.calls, cpu / self.calls, 0.0)
+        return RunMeasurement(wall / self.calls, cpu / self.calls, 0.0)
 
 
 def measure_calls(function: Callable[[], Any], calls: int) -> tuple[float, float]:

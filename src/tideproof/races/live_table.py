@@ -10,7 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from tideproof.progress import is_stderr_interactive
-from tideproof.races.race import Race, RaceObserver
+from tideproof.races.race import RaceObserver, TimingRace
 from tideproof.races.race_export import format_seconds, summary_rows
 from tideproof.report.table_layout import PLAIN, Column, make_tables
 
@@ -30,11 +30,11 @@ class LiveTable(RaceObserver):
         self._live = live
         self._next = 0.0
 
-    def after_warmup(self, race: Race) -> None:
+    def after_warmup(self, race: TimingRace) -> None:
         """Show in the terminal that the warm-up of a race is over."""
         self._live.update(f"warm-up done; up to {race.options.max_time:g} s", refresh=True)
 
-    def after_round(self, race: Race) -> None:
+    def after_round(self, race: TimingRace) -> None:
         """Show the state of the race in the terminal, unless it was shown a moment ago."""
         now = time.monotonic()
         if now >= self._next:
@@ -55,7 +55,7 @@ def live_table(wanted: bool) -> Iterator[RaceObserver]:
         yield LiveTable(live)
 
 
-def live_rows(race: Race) -> Group:
+def live_rows(race: TimingRace) -> Group:
     """Return the state of a race as a table: median times, and differences from the fastest so far."""
     from rich.console import Console, Group
 

@@ -24,7 +24,7 @@ _MOST_ERRORS = 4096  # bytes at the end of stderr that are read
 _LINES_OF_ERRORS = 3  # last lines of stderr that the error of a failed command shows
 
 
-class Measurement(NamedTuple):
+class RunMeasurement(NamedTuple):
     """Wall time, CPU time and peak memory of one run of a command.
 
     Attributes
@@ -99,14 +99,14 @@ class ProcessRunner:
     def __exit__(self, *error: object) -> None:
         os.close(self._null)
 
-    def run(self, arguments: list[str], name: str) -> Measurement:
+    def run(self, arguments: list[str], name: str) -> RunMeasurement:
         """Run a process to its end, and return its time and memory; `name` names it in error messages."""
         measured = self._measure(arguments, name, self._silent)
         if measured.exit_code and not self._accept_failures:
             raise CommandFailed(f"{name}: {describe_exit(measured.exit_code)}; {_ADVICE}")
         return measured
 
-    def run_and_explain(self, arguments: list[str], name: str) -> Measurement:
+    def run_and_explain(self, arguments: list[str], name: str) -> RunMeasurement:
         """Run a process; if it fails, raise an error that shows the end of its stderr."""
         with tempfile.TemporaryFile() as errors:
             actions = [*self._silent[:2], (os.POSIX_SPAWN_DUP2, errors.fileno(), 2)]
@@ -117,7 +117,9 @@ class ProcessRunner:
                 raise CommandFailed(f"{name}: {describe_exit(measured.exit_code)}{text}; {_ADVICE}")
         return measured
 
-    def _measure(self, arguments: list[str], name: str, actions: list[tuple[int, int, int]]) -> Measurement:
+    def _measure(
+        self, arguments: list[str], name: str, actions: list[tuple[int, int, int]]
+    ) -> RunMeasurement:
         """Start a process and measure it to its end, then kill processes that it left in its group."""
         clock = time.perf_counter
         begin = clock()
@@ -141,7 +143,7 @@ class ProcessRunner:
             raise
         status, used = found
         _kill_group(process)
-        return Measurement(
+        return RunMeasurement(
             wall,
             used.ru_utime,
             used.ru_stime,

@@ -16,7 +16,7 @@ import numpy as np
 
 from tideproof.errors import CommandFailed, InputError
 from tideproof.garbage_collection import pause_garbage_collection
-from tideproof.races.process_runner import Measurement
+from tideproof.races.process_runner import RunMeasurement
 from tideproof.races.race_comparison import RaceComparison, compare_times
 from tideproof.races.race_options import RaceOptions, choose_clock
 from tideproof.races.ratio_evidence import RunningEvidence, estimate_ratio
@@ -33,7 +33,7 @@ class Contestant(Protocol):
     def name(self) -> str:
         """Name of the raced command or function in results."""
 
-    def run(self, first: bool = False) -> Measurement:
+    def run(self, first: bool = False) -> RunMeasurement:
         """Run the command or function once and return its time; `first` says if this is its first run."""
 
 
@@ -43,20 +43,20 @@ class RaceRun(NamedTuple):
     round: int
     position: int
     command: int
-    took: Measurement
+    took: RunMeasurement
 
 
 class RaceObserver:
     """Base class of objects that show the progress of a race, with methods that the race calls."""
 
-    def after_warmup(self, race: Race) -> None:
+    def after_warmup(self, race: TimingRace) -> None:
         """Do nothing after the warm-up of a race: subclasses override this method."""
 
-    def after_round(self, race: Race) -> None:
+    def after_round(self, race: TimingRace) -> None:
         """Do nothing after a round of a race: subclasses override this method."""
 
 
-class Race:
+class TimingRace:
     """State of a race of commands: its runs, the evidence, and the commands that may still be the fastest.
 
     Parameters
@@ -86,7 +86,7 @@ class Race:
         self._random = random.Random(options.seed)
         self.left = set(range(count))
         self._claims = -1
-        self.warmup: list[list[Measurement]] = [[] for _ in contestants]
+        self.warmup: list[list[RunMeasurement]] = [[] for _ in contestants]
         self.runs: list[RaceRun] = []
         self.clock: Literal["wall", "cpu"] = "wall"
         self.rounds = 0
@@ -216,6 +216,6 @@ def pair_error(options: RaceOptions, count: int) -> float:
     return (1.0 - options.confidence) / (2 * pairs)
 
 
-def log_time(took: Measurement, clock: Literal["wall", "cpu"]) -> float:
+def log_time(took: RunMeasurement, clock: Literal["wall", "cpu"]) -> float:
     """Return the logarithm of the wall time or the CPU time of a run."""
     return math.log(max(took.wall if clock == "wall" else took.cpu, _SMALLEST_TIME))

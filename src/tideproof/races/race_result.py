@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from tideproof.races.race import EndOfRace, Race
+from tideproof.races.race import EndOfRace, TimingRace
 from tideproof.races.race_comparison import RaceComparison
 from tideproof.races.race_options import RaceOptions
 from tideproof.table import Table, render_notebook_html
@@ -129,7 +129,7 @@ def _median(values: list[float]) -> float | None:
     return statistics.median(values) if values else None
 
 
-def collect_result(race: Race, memory_floor: int = 0) -> RaceResult:
+def collect_result(race: TimingRace, memory_floor: int = 0) -> RaceResult:
     """Return the result of a race that has ended, with intervals for wall time and CPU time."""
     names = race.names
     reference = race.leader()
@@ -158,7 +158,7 @@ def collect_result(race: Race, memory_floor: int = 0) -> RaceResult:
     )
 
 
-def _standing(race: Race) -> RaceStanding:
+def _standing(race: TimingRace) -> RaceStanding:
     """Return what a race has decided as a code word, such as "fastest" or "same"."""
     if race.options.gate is not None:
         others = range(1, len(race.names))
@@ -170,7 +170,7 @@ def _standing(race: Race) -> RaceStanding:
     return "fastest" if len(race.left) == 1 else "same"
 
 
-def _runs_table(race: Race) -> Table:
+def _runs_table(race: TimingRace) -> Table:
     """Return all measured runs of a race as a table."""
     took = [run.took for run in race.runs]
     return Table(
@@ -186,7 +186,7 @@ def _runs_table(race: Race) -> Table:
     )
 
 
-def _warmup_table(race: Race) -> Table:
+def _warmup_table(race: TimingRace) -> Table:
     """Return the uncounted warm-up runs of a race as a table."""
     rows = [(race.names[index], run) for index, runs in enumerate(race.warmup) for run in runs]
     return Table(

@@ -19,7 +19,7 @@ from itertools import product
 from typing import Literal, get_args
 
 from tideproof.errors import CommandFailed, InputError
-from tideproof.races.process_runner import Measurement, ProcessRunner, describe_exit, last_lines
+from tideproof.races.process_runner import ProcessRunner, RunMeasurement, describe_exit, last_lines
 
 Shell = Literal["none", "sh"]
 
@@ -79,7 +79,7 @@ class CommandContestant:
         self._command = command
         self._runner = runner
 
-    def run(self, first: bool = False) -> Measurement:
+    def run(self, first: bool = False) -> RunMeasurement:
         """Run the command of a race once, and return the time and memory it took."""
         if self._command.prepare is not None:
             run_helper(self._command.prepare, f"--prepare of {self.name}")
