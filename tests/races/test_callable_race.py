@@ -62,12 +62,10 @@ def test_the_fixture_passes_fails_and_skips(tmp_path):
         sys.executable,
         "-m",
         "pytest",
-        "-p",
-        "tideproof.races.pytest_plugin",
         "-rA",
         "-c",
         "/dev/null",
-    ]
+    ]  # finds the plug-in by its entry point
     shown = subprocess.run([*command, "--rootdir", tmp_path, tmp_path], capture_output=True, text=True).stdout
     assert "1 failed, 1 passed, 1 skipped" in shown
     assert "Slower by more than 2 % in CPU time: head is " in shown
