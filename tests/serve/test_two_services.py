@@ -17,7 +17,7 @@ import tideproof as tp
 from serve.service_clients import ADMIN, Served, bearer
 from serve.test_webhooks import Receiver
 
-EXPERIMENTS = int(os.environ.get("TIDEPROOF_TEST_EXPERIMENTS", "40"))
+EXPERIMENTS = int(os.environ.get("TIDEPROOF_TEST_EXPERIMENTS", "16"))
 IDLE = int(os.environ.get("TIDEPROOF_TEST_IDLE", "10"))  # experiments that are created, and not used
 CONNECTIONS = int(os.environ.get("TIDEPROOF_TEST_CONNECTIONS", "5"))
 BUDGET = 6

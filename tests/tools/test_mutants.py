@@ -238,6 +238,7 @@ def small(tiny):
     return tiny
 
 
+@pytest.mark.long
 def test_tests_of_a_line_are_found_after_it_moved_and_measured_again_after_they_changed(small):
     measured = "Running 1 test files once"
     before = run(small, "--count", "0")
@@ -250,6 +251,7 @@ def test_tests_of_a_line_are_found_after_it_moved_and_measured_again_after_they_
     assert (measured in weaker.stdout, survivors(weaker.stdout)) == (True, {UNTESTED, WEAK})
 
 
+@pytest.mark.long
 def test_distant_tests_are_run_only_against_mutants_that_survive_the_near_ones(small):
     for folder, test in (("other", "pass"), ("far", "assert larger(1, 2) == 2")):
         (small / "tests" / folder).mkdir()
