@@ -26,6 +26,7 @@ from tideproof.stats.cells import Cells
 from tideproof.stats.scales.odds_likelihood import count_ones_and_zeros
 
 _NEGLIGIBLE = 1e-35  # Outcomes with smaller probabilities near the estimate are dropped.
+_LEAST_CHANCE = 1e-300  # Smaller probabilities count as 0.
 
 
 class _Outcomes(NamedTuple):
@@ -243,15 +244,20 @@ def solve_tail(tail: Callable[[float], float], chance: float, start: float, sign
     """Find the log odds ratio at which the tail probability of the observed data equals `chance`.
 
     The root is found by false position (Illinois) on the logit scale, on which a tail probability is nearly
-    linear.
+    linear. Without any chance of error the bound is infinite.
+
+    >>> solve_tail(lambda x: 0.5, 0.0, 0.0, 1.0), solve_tail(lambda x: 0.5, 0.0, 0.0, -1.0)
+    (-inf, inf)
     """
+    if chance <= _LEAST_CHANCE:
+        return -sign * math.inf
 
     def over(x: float) -> float:
         """Return the logit of the data's tail probability at a log odds ratio, minus the logit of `chance`.
 
         The log odds ratio is sign * x.
         """
-        p = min(max(tail(sign * x), 1e-300), 1.0 - 1e-16)
+        p = min(max(tail(sign * x), _LEAST_CHANCE), 1.0 - 1e-16)
         return math.log(p / (1.0 - p)) - math.log(chance / (1.0 - chance))
 
     width = 0.5
