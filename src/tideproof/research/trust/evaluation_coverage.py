@@ -19,7 +19,7 @@ from tideproof.analysis.scale_choice import fit_on_scale
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.evaluations.evaluation_cells import IndexedColumn, evaluation_cells
 from tideproof.lab.share_intervals import binomial
-from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
+from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent, play_with_seed
 from tideproof.research.trust.parallel_chunks import in_chunks
 from tideproof.stats.best.student_inference import student_from_normal
 from tideproof.stats.cells import Cells
@@ -218,16 +218,12 @@ def summary_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _play_part(what: Sequence[EvaluationSetting], asked: PartOptions) -> Iterator[list[dict[str, Any]]]:
-    return run_cells(what, asked.runs, asked.seed or 0, asked.workers)
-
-
 PART = LedgerPart(
     "95 % intervals of evaluation logs cover in 93 to 97 % of logs",
     2_000,
     ("seed", "workers"),
     settings,
-    _play_part,
+    play_with_seed(run_cells),
     columns,
     summary_lines,
 )

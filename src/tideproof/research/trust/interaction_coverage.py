@@ -21,7 +21,7 @@ from tideproof.data import cells_from_arrays
 from tideproof.lab.engines.cpu_engine import compiled_loop, empty_trace, run_loop
 from tideproof.lab.share_intervals import binomial
 from tideproof.policies.policy_registry import as_policy
-from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
+from tideproof.research.trust.ledger_part import LedgerPart, columns, percent, play_with_seed
 from tideproof.research.trust.parallel_chunks import in_chunks
 from tideproof.stats.cells import Cells
 from tideproof.table import Table
@@ -207,16 +207,12 @@ def summary_lines(found: Sequence[InteractionRow]) -> list[str]:
     return lines
 
 
-def _play_part(what: Sequence[InteractionCell], asked: PartOptions) -> Iterator[list[InteractionRow]]:
-    return run_cells(what, asked.runs, asked.seed or 0, asked.workers)
-
-
 PART = LedgerPart(
     "95 % confidence intervals with variance='interaction' cover the truth in at least 94 % of logs",
     2_000,
     ("seed", "workers"),
     lambda _: cells(),
-    _play_part,
+    play_with_seed(run_cells),
     table,
     summary_lines,
 )

@@ -78,6 +78,18 @@ class LedgerPart(NamedTuple):
     draw: Callable[[Sequence[Any], Path], None] | None = None
 
 
+def play_with_seed(
+    run: Callable[[Sequence[Any], int, int, int | None], Iterator[Sequence[Any]]],
+) -> Callable[[Sequence[Any], PartOptions], Iterator[Sequence[Any]]]:
+    """Return the function `play` of a part whose simulation needs only runs, a seed and workers."""
+
+    def play(cells: Sequence[Any], options: PartOptions) -> Iterator[Sequence[Any]]:
+        """Simulate combinations, and yield the rows of results of each."""
+        return run(cells, options.runs, options.seed or 0, options.workers)
+
+    return play
+
+
 def filter_by_name(named: Sequence[Named], pattern: str) -> list[Named]:
     """Return the objects whose name matches a pattern, in which * stands for any text."""
     return [each for each in named if fnmatchcase(each.name, pattern)]

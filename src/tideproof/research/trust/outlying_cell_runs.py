@@ -21,7 +21,7 @@ from tideproof.data import cells_from_arrays
 from tideproof.lab.engines.cpu_engine import compiled_loop, empty_trace, run_loop
 from tideproof.lab.share_intervals import binomial
 from tideproof.policies.policy_registry import as_policy
-from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns
+from tideproof.research.trust.ledger_part import LedgerPart, columns, play_with_seed
 from tideproof.research.trust.parallel_chunks import in_chunks
 from tideproof.stats.cells import Cells
 from tideproof.stats.diagnostics.outlying_cell_search import find_outlying_cells
@@ -187,17 +187,13 @@ def summary_lines(found: Sequence[OutlyingCellRow]) -> list[str]:
     ]
 
 
-def _play_part(what: Sequence[OutlyingCellSetting], asked: PartOptions) -> Iterator[list[OutlyingCellRow]]:
-    return run_cells(what, asked.runs, asked.seed or 0, asked.workers)
-
-
 PART = LedgerPart(
     "with robust='cells', selections are wrong at most 1.05 times as often as without it, "
     "and with 5 % outlying cells at most 1.5 times as often as without outlying cells",
     2_000,
     ("seed", "workers"),
     lambda _: cells(),
-    _play_part,
+    play_with_seed(run_cells),
     table,
     summary_lines,
 )

@@ -18,7 +18,7 @@ import numpy as np
 from tideproof.analysis.fit import fit
 from tideproof.core.kernel_state_arrays import Floats, Ints
 from tideproof.lab.share_intervals import binomial
-from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
+from tideproof.research.trust.ledger_part import LedgerPart, columns, percent, play_with_seed
 from tideproof.research.trust.parallel_chunks import in_chunks
 from tideproof.table import Table
 from tideproof.text import format_count
@@ -236,16 +236,12 @@ def summary_lines(found: Sequence[UnlabelledRow]) -> list[str]:
     return lines
 
 
-def _play_part(what: Sequence[UnlabelledCell], asked: PartOptions) -> Iterator[list[UnlabelledRow]]:
-    return run_cells(what, asked.runs, asked.seed or 0, asked.workers)
-
-
 PART = LedgerPart(
     "95 % confidence intervals cover the truth in at least 93 % of logs without environment labels",
     500,
     ("seed", "workers"),
     lambda _: cells(),
-    _play_part,
+    play_with_seed(run_cells),
     table,
     summary_lines,
 )

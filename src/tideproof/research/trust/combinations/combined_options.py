@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideproof.core.kernel_state_arrays import Ints
-from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
+from tideproof.research.trust.ledger_part import LedgerPart, columns, percent, play_with_seed
 from tideproof.research.trust.parallel_chunks import in_chunks
 from tideproof.research.trust.promised_error_rates import ERROR, Promise
 
@@ -90,16 +90,12 @@ def summary_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _play_part(what: Sequence[CombinedSetting], asked: PartOptions) -> Iterator[list[dict[str, Any]]]:
-    return run_cells(what, asked.runs, asked.seed or 0, asked.workers)
-
-
 PART = LedgerPart(
     "with combinations of options, at most 5 % of logs with equal arms or correct shares have a false alarm",
     2_000,
     ("seed", "workers"),
     lambda _: cells(),
-    _play_part,
+    play_with_seed(run_cells),
     columns,
     summary_lines,
 )

@@ -28,7 +28,7 @@ from tideproof.research.trust.combinations.environment_calibration import Enviro
 from tideproof.research.trust.combinations.share_calibration import ShareSetting
 from tideproof.research.trust.combinations.tail_calibration import TailSetting
 from tideproof.research.trust.combinations.unit_calibration import UnitSetting
-from tideproof.research.trust.ledger_part import LedgerPart, PartOptions, columns, percent
+from tideproof.research.trust.ledger_part import LedgerPart, columns, percent, play_with_seed
 from tideproof.research.trust.parallel_chunks import in_chunks
 from tideproof.research.trust.promised_error_rates import Promise
 
@@ -190,16 +190,12 @@ def summary_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _play_part(what: Sequence[VariedKind], asked: PartOptions) -> Iterator[list[dict[str, Any]]]:
-    return run_kinds(what, asked.runs, asked.seed or 0, asked.workers)
-
-
 PART = LedgerPart(
     "in logs of random sizes and shapes, at most 6 % have a false alarm when options are combined",
     500,
     ("seed", "workers"),
     lambda _: KINDS,
-    _play_part,
+    play_with_seed(run_kinds),
     columns,
     summary_lines,
 )
